@@ -1,0 +1,1 @@
+//! Makes cells from plans, one module per kind of cell

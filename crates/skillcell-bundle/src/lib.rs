@@ -1,0 +1,1 @@
+//! Finds, reads and fingerprints skill bundles on disk

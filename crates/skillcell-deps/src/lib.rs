@@ -1,0 +1,1 @@
+//! Builds and caches dependency environments inside a build cell

@@ -1,0 +1,1 @@
+//! The network door: what a cell may reach

@@ -1,0 +1,1 @@
+//! Safe wrappers over the kernel interfaces that make a cell

@@ -1,0 +1,98 @@
+//! `security_policy`, version 1: the vocabulary that manifests and operator policies share.
+//!
+//! Unknown fields are errors. A missing field means nothing is granted, or the default limit.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skillcell_core::{ByteSize, CpuCount, EnvName, HostPattern, Timeout};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecurityPolicy {
+    /// Always 1.
+    pub version: u32,
+    #[serde(default)]
+    pub network: Network,
+    #[serde(default)]
+    pub filesystem: Filesystem,
+    #[serde(default)]
+    pub env: Vec<EnvName>,
+    #[serde(default)]
+    pub resources: Resources,
+}
+
+impl Default for SecurityPolicy {
+    /// What a skill without a `security_policy` asks for: nothing.
+    fn default() -> Self {
+        SecurityPolicy {
+            version: 1,
+            network: Network::default(),
+            filesystem: Filesystem::default(),
+            env: Vec::new(),
+            resources: Resources::default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Empty means no network at all.
+    #[serde(default)]
+    pub egress: Vec<EgressRule>,
+}
+
+/// Hosts by name or by address, the ports on them, and for HTTP the methods and paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EgressRule {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<HostPattern>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub cidrs: Vec<ipnet::IpNet>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<HttpRule>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpRule {
+    pub methods: Vec<String>,
+    pub paths: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Filesystem {
+    /// Params that hold host paths, and what the skill does with them.
+    #[serde(default)]
+    pub params: BTreeMap<String, ParamAccess>,
+    #[serde(default)]
+    pub scratch: Option<ByteSize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamAccess {
+    Read,
+    Write,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resources {
+    #[serde(default)]
+    pub timeout: Option<Timeout>,
+    #[serde(default)]
+    pub cpu: Option<CpuCount>,
+    #[serde(default)]
+    pub memory: Option<ByteSize>,
+    #[serde(default)]
+    pub processes: Option<u32>,
+    #[serde(default)]
+    pub output: Option<ByteSize>,
+}

@@ -1,0 +1,136 @@
+use serde::Serialize;
+use skillcell_core::{
+    ByteSize, Control, CpuCount, Denial, Digest, Enforcement, EnvName, Isolation, SkillRef, Timeout,
+};
+use skillcell_manifest::{EgressRule, ParamAccess};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Everything that a backend needs to know about what is allowed. No secret values.
+#[derive(Debug, Clone, Serialize)]
+pub struct Plan {
+    pub skill: SkillRef,
+    pub isolation: Isolation,
+    /// The caller lowered the isolation by `--trust`.
+    pub trusted: bool,
+    /// Empty means no network at all.
+    pub egress: Vec<EgressRule>,
+    pub env: Vec<EnvGrant>,
+    pub files: Vec<FileGrant>,
+    pub limits: Limits,
+    /// One per control: what will enforce it on this host. Complete by construction.
+    pub receipt: Vec<Enforcement>,
+    /// What was asked for, what came of it, and who said so. For `explain`.
+    pub grants: Vec<Grant>,
+    /// Denials that are known before the skill starts.
+    pub denials: Vec<Denial>,
+}
+
+/// A variable that will be inside, and where its value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EnvGrant {
+    pub name: EnvName,
+    pub source: Source,
+}
+
+/// A host path inside the cell, at the same absolute path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileGrant {
+    pub path: PathBuf,
+    pub access: FileAccess,
+    pub kind: PathKind,
+    pub source: Source,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAccess {
+    /// Mounted read-only.
+    Read,
+    /// Written to a staging copy, carried out when the call succeeds.
+    Write,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathKind {
+    File,
+    Directory,
+    /// Does not exist yet; only for writing, and its folder exists.
+    Absent,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    pub timeout: Timeout,
+    pub cpu: CpuCount,
+    pub memory: ByteSize,
+    pub processes: u32,
+    pub output: ByteSize,
+    pub scratch: ByteSize,
+    pub scratch_inodes: u64,
+}
+
+/// Who a value came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "from")]
+pub enum Source {
+    Default,
+    Manifest,
+    /// A flag of the caller, such as `--read`.
+    Caller { flag: String },
+    /// A policy file and the section in it.
+    Policy { file: String, section: String },
+}
+
+/// One line of `explain`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Grant {
+    /// Such as `resources.memory` or `network.egress`.
+    pub what: String,
+    pub asked: String,
+    pub effective: String,
+    pub source: Source,
+    /// Set when `effective` is less than `asked`.
+    pub narrowed_by: Option<Source>,
+}
+
+/// What the caller allows for this one call, from flags. Paths are canonical already.
+#[derive(Debug, Clone, Default)]
+pub struct CallerGrants {
+    /// Names given by `--env`.
+    pub env: BTreeSet<EnvName>,
+    pub read: Vec<HostPath>,
+    pub write: Vec<HostPath>,
+    pub timeout: Option<Timeout>,
+    pub memory: Option<ByteSize>,
+    pub isolation: Option<Isolation>,
+    pub trust: bool,
+    pub allow_degraded: BTreeSet<Control>,
+    /// Values of params that the manifest names in `filesystem.params`.
+    pub params: Vec<ParamPath>,
+}
+
+/// A path of the host, resolved: absolute, without symlinks (the last part of an absent path aside).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPath {
+    pub path: PathBuf,
+    pub kind: PathKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParamPath {
+    pub param: String,
+    pub access: ParamAccess,
+    pub host: HostPath,
+}
+
+/// A control and the mechanism that can hold it here, or why none can.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Requirement {
+    pub control: Control,
+    pub mechanism: Result<String, skillcell_core::Missing>,
+}
+
+/// The plan's fingerprint: templates and audit events refer to it.
+pub type PlanDigest = Digest;

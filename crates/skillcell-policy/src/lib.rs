@@ -1,0 +1,1 @@
+//! Parses operator policy and answers what it allows

@@ -1,0 +1,1 @@
+//! Takes one call from plan to outcome
