@@ -1,0 +1,3 @@
+class Hello:
+    def execute(self, params):
+        return {"greeting": f"Hello, {params['name']}!"}

@@ -1,0 +1,6 @@
+import humanize
+
+
+class NeedsPackage:
+    def execute(self, params):
+        return {"size": humanize.naturalsize(params["bytes"], binary=True)}

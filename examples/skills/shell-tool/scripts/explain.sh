@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "count.sh counts lines, words and bytes"
