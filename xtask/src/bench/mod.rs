@@ -1,0 +1,31 @@
+//! Benchmarks: what a cell costs beside its peers, measured in one interleaved run.
+
+mod baseline;
+mod bwrap;
+mod cold;
+mod container;
+mod dockerd;
+mod image;
+mod measure;
+mod peer;
+mod report;
+mod skillcell;
+mod stats;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+#[derive(Subcommand)]
+pub(crate) enum Bench {
+    /// Start-up cost of one call: python3, bwrap, podman, docker and skillcell, interleaved
+    Cold(cold::Args),
+    /// Build the local image that the container peers run, from debootstrap; pulls nothing
+    Image(image::Args),
+}
+
+pub(crate) fn run(bench: Bench) -> Result<()> {
+    match bench {
+        Bench::Cold(args) => cold::run(&args),
+        Bench::Image(args) => image::run(&args),
+    }
+}
