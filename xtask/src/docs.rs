@@ -7,7 +7,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::workspace::Workspace;
+use crate::workspace::Places;
 
 /// The generated page: every command with its help.
 const COMMANDS_PAGE: &str = "docs/reference/commands.md";
@@ -23,13 +23,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let workspace = Workspace::load()?;
+    let places = Places::here()?;
     let binary = match &args.skillcell {
         Some(binary) => std::path::absolute(binary)?,
-        None => commands::build(&workspace)?,
+        None => commands::build(&places)?,
     };
     let page = commands::page(&binary)?;
-    let path = workspace.root.join(COMMANDS_PAGE);
+    let path = places.root.join(COMMANDS_PAGE);
     if args.check {
         let found = fs::read_to_string(&path).unwrap_or_default();
         if found != page {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         fs::write(&path, page).with_context(|| format!("could not write {COMMANDS_PAGE}"))?;
     }
-    let dead = links::dead(&workspace.root)?;
+    let dead = links::dead(&places.root)?;
     if !dead.is_empty() {
         bail!("dead links:\n  - {}", dead.join("\n  - "));
     }

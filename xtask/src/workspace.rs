@@ -1,14 +1,34 @@
 //! What cargo says about this workspace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
+/// Where things are. Known without cargo, so that a built xtask serves users who have none.
+pub(crate) struct Places {
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+impl Places {
+    pub(crate) fn here() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+        let exe = std::env::current_exe().context("could not find this executable")?;
+        // TARGET/PROFILE/xtask
+        let target = exe.parent().and_then(Path::parent);
+        Ok(Self {
+            root: root.context("xtask is not in a workspace")?.to_path_buf(),
+            target: target
+                .context("xtask is not in a target folder")?
+                .to_path_buf(),
+        })
+    }
+}
+
 /// The parts of `cargo metadata` that the chores need.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
-    pub(crate) target: PathBuf,
     pub(crate) packages: Vec<Package>,
 }
 
@@ -53,7 +73,6 @@ impl Workspace {
             .collect();
         Ok(Self {
             root: metadata.workspace_root.into_std_path_buf(),
-            target: metadata.target_directory.into_std_path_buf(),
             packages,
         })
     }

@@ -16,7 +16,7 @@ use super::peer::{Absent, Contender, HELLO_SCRIPT, Peer};
 use super::report::{Host, Missing, Report, Row, targets};
 use super::stats::Summary;
 use super::{baseline, bwrap, image, skillcell};
-use crate::workspace::Workspace;
+use crate::workspace::Places;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -53,7 +53,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let workspace = Workspace::load()?;
+    let places = Places::here()?;
     ensure!(
         args.python.is_absolute() && args.python.exists(),
         "--python: {} is not an absolute path of an interpreter",
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
     // Lives until the last round is over.
     let mut daemon = None;
-    let contenders = contenders(args, &workspace, &script, &mut daemon)?;
+    let contenders = contenders(args, &places, &script, &mut daemon)?;
     let (mut peers, mut absent) = (Vec::new(), Vec::new());
     for contender in contenders {
         match contender {
@@ -108,7 +108,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 fn contenders(
     args: &Args,
-    workspace: &Workspace,
+    places: &Places,
     script: &Path,
     daemon: &mut Option<Daemon>,
 ) -> Result<Vec<Contender>> {
@@ -128,16 +128,16 @@ fn contenders(
         Engine::podman()?.contender(&args.image, python, script)
     }));
     contenders.push(unless_skipped(args, "docker", || {
-        docker(args, workspace, daemon)?.contender(&args.image, python, script)
+        docker(args, places, daemon)?.contender(&args.image, python, script)
     }));
     if args.skip.iter().any(|skip| skip == skillcell::NAME) {
         contenders.push(Err(skipped(skillcell::NAME)));
     } else {
         let binary = match &args.skillcell {
             Some(binary) => std::path::absolute(binary)?,
-            None => skillcell::build(workspace)?,
+            None => skillcell::build(places)?,
         };
-        let ours = skillcell::peer(workspace, &binary, python);
+        let ours = skillcell::peer(places, &binary, python);
         ours.run()?;
         contenders.push(Ok(ours));
     }
@@ -163,11 +163,7 @@ fn skipped(name: &'static str) -> Absent {
 }
 
 /// The running daemon, or one of our own with the image imported.
-fn docker(
-    args: &Args,
-    workspace: &Workspace,
-    daemon: &mut Option<Daemon>,
-) -> Result<Engine, Absent> {
+fn docker(args: &Args, places: &Places, daemon: &mut Option<Daemon>) -> Result<Engine, Absent> {
     let engine = Engine::docker()?;
     if engine.answers() {
         return Ok(engine);
@@ -176,7 +172,7 @@ fn docker(
         name: "docker",
         reason,
     };
-    let tarball = image::tarball(workspace);
+    let tarball = image::tarball(places);
     if !tarball.exists() {
         return Err(absent(
             "no docker daemon answers, and there is no root file system for one of our own: \

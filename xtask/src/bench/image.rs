@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 
 use super::container::Engine;
 use super::peer::find_program;
-use crate::workspace::Workspace;
+use crate::workspace::Places;
 
 pub(super) const NAME: &str = "skillcell-bench:latest";
 
@@ -30,13 +30,13 @@ pub(crate) struct Args {
 }
 
 /// Where the root file system is kept, for the next import and for daemons of our own.
-pub(super) fn tarball(workspace: &Workspace) -> PathBuf {
-    workspace.target.join("bench/rootfs.tar")
+pub(super) fn tarball(places: &Places) -> PathBuf {
+    places.target.join("bench/rootfs.tar")
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let workspace = Workspace::load()?;
-    let tarball = tarball(&workspace);
+    let places = Places::here()?;
+    let tarball = tarball(&places);
     if args.force || !tarball.exists() {
         make_tarball(args, &tarball)?;
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::workspace::Workspace;
+use crate::workspace::Places;
 
 const INTRO: &str = "\
 # Commands
@@ -14,15 +14,15 @@ const INTRO: &str = "\
 ";
 
 /// Builds the command and returns where it is.
-pub(super) fn build(workspace: &Workspace) -> Result<PathBuf> {
+pub(super) fn build(places: &Places) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["build", "--package", "skillcell-cli"])
-        .current_dir(&workspace.root)
+        .current_dir(&places.root)
         .status()
         .context("could not start cargo")?;
     ensure!(status.success(), "the build failed");
-    Ok(workspace.target.join("debug/skillcell"))
+    Ok(places.target.join("debug/skillcell"))
 }
 
 /// The whole page.
