@@ -1,10 +1,36 @@
 //! The plan: a pure function of manifest, operator policy, the caller's grants and host facts.
 //!
+//! This is the one place where what is asked meets what is allowed, so the risk is here: a
+//! dimension in which the plan ends up wider than the policy, or a control in its receipt that
+//! nothing will hold. Each dimension has its own file and can only take the narrower of two values;
+//! the receipt is made from [`Control::ALL`](skillcell_core::Control::ALL), so none can be
+//! forgotten; and what can't be held is a [`Refusal`], not a weaker plan.
+//!
 //! Backends receive a plan, never a policy. A plan is serialisable, explainable and hashable, and
 //! holds no secret values.
 
-mod model;
+#![cfg_attr(
+    test,
+    allow(clippy::expect_used, reason = "a test that fails may panic")
+)]
 
+mod digest;
+mod env;
+mod files;
+mod host_layout;
+mod isolation;
+mod limits;
+mod make;
+mod model;
+mod network;
+mod receipt;
+mod refusal;
+
+pub use env::missing_required_env;
+pub use make::{PlanInput, plan};
 pub use model::{
-    CallerGrants, EnvGrant, FileAccess, FileGrant, Grant, HostPath, Limits, ParamPath, PathKind, Plan, Requirement, Source,
+    CallerGrants, EnvGrant, FileAccess, FileGrant, Grant, HostPath, Limits, ParamPath, PathKind,
+    Plan, Requirement, Source,
 };
+pub use receipt::requirements;
+pub use refusal::{PathProblem, Refusal, TrustAnswer};

@@ -1,9 +1,11 @@
 use serde::Serialize;
 use skillcell_core::{
-    ByteSize, Control, CpuCount, Denial, Digest, Enforcement, EnvName, Isolation, SkillRef, Timeout,
+    ByteSize, Control, CpuCount, Denial, Enforcement, EnvName, Isolation, SkillRef, Timeout,
 };
 use skillcell_manifest::{EgressRule, ParamAccess};
+use skillcell_policy::Origin;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
 
 /// Everything that a backend needs to know about what is allowed. No secret values.
@@ -47,7 +49,8 @@ pub struct FileGrant {
 pub enum FileAccess {
     /// Mounted read-only.
     Read,
-    /// Written to a staging copy, carried out when the call succeeds.
+    /// Written to a staging copy of what is there, carried out when the call succeeds. Who may
+    /// write may read.
     Write,
 }
 
@@ -78,9 +81,48 @@ pub enum Source {
     Default,
     Manifest,
     /// A flag of the caller, such as `--read`.
-    Caller { flag: String },
+    Caller {
+        flag: String,
+    },
     /// A policy file and the section in it.
-    Policy { file: String, section: String },
+    Policy {
+        file: String,
+        section: String,
+    },
+    /// Skillcell's own ceiling, where no policy file says otherwise.
+    BuiltIn,
+}
+
+impl Source {
+    pub(crate) fn flag(flag: &str) -> Self {
+        Source::Caller {
+            flag: flag.to_owned(),
+        }
+    }
+}
+
+impl From<&Origin> for Source {
+    fn from(origin: &Origin) -> Self {
+        match origin {
+            Origin::BuiltIn => Source::BuiltIn,
+            Origin::File { file, section } => Source::Policy {
+                file: file.clone(),
+                section: section.clone(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("the default"),
+            Source::Manifest => f.write_str("the manifest"),
+            Source::Caller { flag } => f.write_str(flag),
+            Source::Policy { file, section } => write!(f, "{file} ({section})"),
+            Source::BuiltIn => f.write_str("the built-in ceiling"),
+        }
+    }
 }
 
 /// One line of `explain`.
@@ -131,6 +173,3 @@ pub struct Requirement {
     pub control: Control,
     pub mechanism: Result<String, skillcell_core::Missing>,
 }
-
-/// The plan's fingerprint: templates and audit events refer to it.
-pub type PlanDigest = Digest;

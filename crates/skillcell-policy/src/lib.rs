@@ -1,1 +1,37 @@
-//! Parses operator policy and answers what it allows
+//! What the operator allows: `skillcell.yaml`, parsed, selected for one skill, and combined.
+//!
+//! The risk here is a policy that quietly allows more than its author meant. So: an unknown field,
+//! a doubled key and an empty value are errors with their place in the file; a list that is missing
+//! allows nothing; sections and files only ever narrow each other, and where the exact intersection
+//! of two rules can't be written down, the narrower answer is taken. Nothing that a skill says about
+//! itself can widen its ceiling: tiers are given by the operator, and a category only narrows.
+//!
+//! No I/O: callers hand in text and the name of the file that it came from.
+
+#![cfg_attr(
+    test,
+    allow(clippy::expect_used, reason = "a test that fails may panic")
+)]
+
+mod assign;
+mod ceiling;
+mod combine;
+mod egress;
+mod error;
+mod file;
+mod layers;
+mod parse;
+mod roots;
+mod values;
+
+pub use assign::{Assignment, CategoryPattern, DigestText, Subject, Tier};
+pub use ceiling::{Bounded, Ceiling, LimitCeilings, Origin, Trust};
+pub use egress::{MAX_EGRESS_ENTRIES, allows, entries, intersect};
+pub use error::PolicyError;
+pub use file::{
+    CallerRoots, DependencyCeiling, EgressCeiling, FilesystemCeiling, IsolationFloor,
+    NetworkCeiling, PolicyFile, ResourceCeiling, Section, Tiers,
+};
+pub use layers::{Layers, OperatorPolicy};
+pub use roots::Root;
+pub use values::{Floor, FormatVersion};

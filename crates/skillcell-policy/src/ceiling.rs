@@ -1,0 +1,148 @@
+//! What is allowed for one skill, each value with the file and section that set it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skillcell_core::{ByteSize, CpuCount, EnvName, Isolation, Timeout};
+use skillcell_manifest::EgressRule;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Who set a ceiling.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case", tag = "from")]
+pub enum Origin {
+    /// Skillcell's own ceiling, where no policy file says otherwise.
+    BuiltIn,
+    File {
+        file: String,
+        /// Such as `defaults`, `tiers.external` or `categories."finance/*"`.
+        section: String,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::BuiltIn => f.write_str("the built-in ceiling"),
+            Origin::File { file, section } => write!(f, "{file} ({section})"),
+        }
+    }
+}
+
+/// A ceiling (for isolation a floor) and who set it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bounded<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+impl<T> Bounded<T> {
+    pub fn new(value: T, origin: Origin) -> Self {
+        Bounded { value, origin }
+    }
+
+    /// Takes `narrower` of the present value and another, and its origin if that changed anything.
+    pub(crate) fn narrow(&mut self, other: &T, origin: &Origin, narrower: impl FnOnce(&T, &T) -> T)
+    where
+        T: PartialEq,
+    {
+        let value = narrower(&self.value, other);
+        if value != self.value {
+            *self = Bounded {
+                value,
+                origin: origin.clone(),
+            };
+        }
+    }
+}
+
+/// Whether `--trust` may be used.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    Deny,
+    Allow,
+}
+
+/// The most that a skill can get, whatever it or its caller asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ceiling {
+    /// The sections that apply, in the order in which they narrowed. Empty without a policy.
+    pub sections: Vec<Origin>,
+    /// The weakest isolation that is permitted without `--trust`.
+    pub isolation: Bounded<Isolation>,
+    pub trust: Bounded<Trust>,
+    pub egress: Bounded<Vec<EgressRule>>,
+    /// Variables that may come from the caller's environment without `--env`.
+    pub env: Bounded<BTreeSet<EnvName>>,
+    /// Roots under which host paths in params may be read without a flag.
+    pub read: Bounded<Vec<PathBuf>>,
+    /// The same for writing. Who may write may read; `read` contains these too where they stand in
+    /// one section.
+    pub write: Bounded<Vec<PathBuf>>,
+    /// Where `--read` may point; `None` is anywhere.
+    pub caller_read: Option<Bounded<Vec<PathBuf>>>,
+    /// Where `--write` may point; `None` is anywhere.
+    pub caller_write: Option<Bounded<Vec<PathBuf>>>,
+    pub limits: LimitCeilings,
+    /// Whether dependencies may be built from source.
+    pub source_builds: Bounded<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LimitCeilings {
+    pub timeout: Bounded<Timeout>,
+    pub cpu: Bounded<CpuCount>,
+    pub memory: Bounded<ByteSize>,
+    pub processes: Bounded<u32>,
+    pub output: Bounded<ByteSize>,
+    pub scratch: Bounded<ByteSize>,
+}
+
+impl Ceiling {
+    /// Without any policy file the person at the keyboard is the operator: their flags count, and
+    /// nothing comes without a flag.
+    pub fn built_in() -> Self {
+        let mut ceiling = Ceiling::strictest(&Origin::BuiltIn);
+        ceiling.trust.value = Trust::Allow;
+        ceiling
+    }
+
+    /// What a file allows that says nothing but its version.
+    pub(crate) fn strictest(origin: &Origin) -> Self {
+        let by = || origin.clone();
+        Ceiling {
+            sections: Vec::new(),
+            isolation: Bounded::new(Isolation::DEFAULT, by()),
+            trust: Bounded::new(Trust::Deny, by()),
+            egress: Bounded::new(Vec::new(), by()),
+            env: Bounded::new(BTreeSet::new(), by()),
+            read: Bounded::new(Vec::new(), by()),
+            write: Bounded::new(Vec::new(), by()),
+            caller_read: None,
+            caller_write: None,
+            limits: LimitCeilings::built_in(),
+            source_builds: Bounded::new(false, by()),
+        }
+    }
+}
+
+impl LimitCeilings {
+    /// Generous, but finite: a typo in a manifest can't ask for a week or for all of the memory.
+    fn built_in() -> Self {
+        fn by<T>(value: T) -> Bounded<T> {
+            Bounded::new(value, Origin::BuiltIn)
+        }
+        LimitCeilings {
+            timeout: by(Timeout::secs(600)),
+            cpu: by(CpuCount::whole(1024)),
+            memory: by(ByteSize::mib(8 << 10)),
+            processes: by(1024),
+            output: by(ByteSize::mib(64)),
+            scratch: by(ByteSize::mib(4 << 10)),
+        }
+    }
+}
