@@ -1,10 +1,35 @@
 //! What a skill asks for. Everything parsed here is hostile input: bounded in size, depth and
 //! expansion, and nothing in it grants anything. No I/O: callers hand in text.
 
+mod agent_skill;
+mod check_policy;
+mod env_vars;
+mod error;
+mod execution;
+mod marker;
 mod model;
+mod near_miss;
+mod pep723;
+mod python_imports;
+mod requirement;
+mod script_runtime;
 mod security_policy;
+mod skillware;
+pub mod yaml;
 
+pub use agent_skill::parse_agent_skill;
+pub use check_policy::{check_network, check_resources, parse_security_policy};
+pub use error::{ManifestError, Parsed, Warning, clean as printable};
 pub use model::{Entry, EnvVar, Manifest, ParamSchema, Runtime};
+pub use near_miss::distance as edit_distance;
+pub use pep723::pep723_requirements;
+pub use python_imports::imports_module;
+pub use requirement::check_requirement;
+pub use script_runtime::runtime_for_script;
 pub use security_policy::{
     EgressRule, Filesystem, HttpRule, Network, ParamAccess, Resources, SecurityPolicy,
 };
+pub use skillware::parse_skillware;
+
+/// No manifest, frontmatter or policy file is larger than this.
+pub const MAX_BYTES: usize = 1 << 20;

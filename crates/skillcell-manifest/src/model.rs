@@ -54,5 +54,8 @@ pub enum Runtime {
     Bash,
     Node,
     /// An executable named by the script's shebang line, and its one argument.
-    Shebang { program: String, argument: Option<String> },
+    Shebang {
+        program: String,
+        argument: Option<String>,
+    },
 }

@@ -52,10 +52,23 @@ pub struct EgressRule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub cidrs: Vec<ipnet::IpNet>,
+    /// Empty only where domains stand alone; see [`EgressRule::effective_ports`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<u16>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http: Vec<HttpRule>,
+}
+
+impl EgressRule {
+    /// The ports that the rule is about. Only a rule of names alone may leave them out, and then
+    /// it is about the web; nothing is ever implied for addresses.
+    pub fn effective_ports(&self) -> &[u16] {
+        if self.ports.is_empty() && self.cidrs.is_empty() {
+            &[443, 80]
+        } else {
+            &self.ports
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +88,9 @@ pub struct Filesystem {
     pub scratch: Option<ByteSize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ParamAccess {
     Read,
