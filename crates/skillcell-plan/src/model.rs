@@ -49,8 +49,8 @@ pub struct FileGrant {
 pub enum FileAccess {
     /// Mounted read-only.
     Read,
-    /// Written to a staging copy of what is there, carried out when the call succeeds. Who may
-    /// write may read.
+    /// Written to a staging copy, carried out when the call succeeds. A path that is granted for
+    /// both reading and writing has this one grant.
     Write,
 }
 
