@@ -73,7 +73,7 @@ fn ordinary_ids() -> (u32, u32) {
         .unwrap_or_else(|| {
             panic!(
                 "there is no user `{ORDINARY_USER}`: as root, the suite runs everything a second time as \
-                 an ordinary user. Run scripts/test-setup.sh, or: \
+                 an ordinary user. Run scripts/test, or: \
                  useradd --create-home --shell /usr/sbin/nologin {ORDINARY_USER}"
             )
         })

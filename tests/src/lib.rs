@@ -16,6 +16,7 @@ mod stage;
 pub use caller::User;
 pub use cell::{Call, Cell, Level};
 pub use child::{Child, Finished};
+pub use leaks::cgroups_named;
 pub use outcome::Outcome;
 pub use probe::{Plain, Probe};
 pub use running::{Running, processes_named, status_field};
