@@ -1,1 +1,44 @@
-//! Makes cells from plans, one module per kind of cell
+//! Makes cells from plans, one module per kind of cell. A backend receives a plan, never a policy.
+//!
+//! A call's life is in the types: a [`Plan`] is prepared to a [`Prepared`], which is started to a
+//! [`Running`] cell. Nothing of the skill has run before that.
+
+mod error;
+mod launch;
+mod limits;
+mod process;
+mod sandbox;
+
+pub use error::BackendError;
+pub use launch::{Facts, Launch, Layout, OutputFolder, Prepared, Program, Running, StagedFolder};
+pub use process::staged_outputs;
+pub use sandbox::{DEPS, SCRATCH, SKILL};
+
+use skillcell_core::Isolation;
+use skillcell_plan::Plan;
+
+/// One kind of cell.
+pub trait Backend {
+    fn isolation(&self) -> Isolation;
+
+    /// Where things will be inside, so that command lines can be made.
+    fn layout(&self, facts: &Facts<'_>) -> Result<Layout, BackendError>;
+
+    /// Opens and checks everything that the cell will hold. Nothing runs yet.
+    fn prepare(
+        &self,
+        plan: &Plan,
+        facts: &Facts<'_>,
+        layout: Layout,
+        launch: Launch,
+    ) -> Result<Prepared, BackendError>;
+}
+
+/// The backend for a level, if this build has it.
+pub fn for_level(isolation: Isolation) -> Option<&'static dyn Backend> {
+    match isolation {
+        Isolation::Sandbox => Some(&sandbox::Sandbox),
+        Isolation::Process => Some(&process::Process),
+        _ => None,
+    }
+}

@@ -1,1 +1,40 @@
-//! Takes one call from plan to outcome
+//! One call, from a request to its outcome.
+//!
+//! `prepare` finds the skill, makes the plan and checks the input; nothing runs. `run` starts the
+//! cell, watches it, and turns what came of it into an envelope. Whatever happens there is one.
+
+mod call;
+mod collect;
+mod error;
+mod interpreter;
+mod marshal;
+mod notify;
+mod outcome;
+mod params;
+mod paths;
+mod paths_inside;
+mod prepare;
+mod program;
+mod quota;
+mod request;
+mod result;
+mod watch;
+
+pub use call::run;
+pub use error::CallError;
+pub use interpreter::{Python, find_program};
+pub use prepare::{Dependencies, Ready, dependencies, prepare};
+pub use request::{EnvArg, Interaction, ParamsSource, Quiet, Request};
+
+use serde_json::value::RawValue;
+
+/// The outcome of a call, with the result as the skill gave it.
+pub type Outcome = skillcell_core::Envelope<Box<RawValue>>;
+
+/// Parses a skill's result frame; for fuzzing.
+#[doc(hidden)]
+pub fn fuzz_result(bytes: &[u8]) {
+    // Any answer will do, as long as there is one.
+    drop(result::from_frame(bytes));
+    drop(result::check_json(&String::from_utf8_lossy(bytes)));
+}

@@ -1,0 +1,117 @@
+use crate::BackendError;
+use rustix::fd::OwnedFd;
+use skillcell_core::HostFacts;
+use skillcell_linux::cell::{Cell, CellSpec, spawn};
+use skillcell_linux::cgroup::{CellCgroup, CgroupUsage};
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+
+/// What is known about the call besides the plan: folders of the host, all canonical.
+pub struct Facts<'a> {
+    pub run_id: &'a str,
+    pub host: &'a HostFacts,
+    pub bundle: &'a Path,
+    /// Folders with Python packages, most important first.
+    pub deps: &'a [PathBuf],
+    /// Trees that the interpreter needs besides the system's, such as its prefix.
+    pub runtime: &'a [PathBuf],
+}
+
+/// Where things are inside the cell.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub skill: PathBuf,
+    pub deps: Vec<PathBuf>,
+    pub scratch: PathBuf,
+    pub tmp: PathBuf,
+    /// At the process level: the scratch folder on the host, removed at the end.
+    pub host_scratch: Option<StagedFolder>,
+}
+
+/// A folder of the host that belongs to one call and goes with it.
+#[derive(Debug, Clone)]
+pub struct StagedFolder(pub(crate) std::rc::Rc<OwnFolder>);
+
+#[derive(Debug)]
+pub(crate) struct OwnFolder(pub(crate) PathBuf);
+
+impl StagedFolder {
+    pub fn path(&self) -> &Path {
+        &self.0.0
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        // The skill may have taken rights from its own folders; nothing else can be done here.
+        if std::fs::remove_dir_all(&self.0).is_err() && self.0.exists() {
+            crate::process::force_remove(&self.0);
+        }
+    }
+}
+
+/// What to execute.
+pub struct Program {
+    pub program: PathBuf,
+    pub argv: Vec<CString>,
+    pub env: Vec<CString>,
+    pub cwd: PathBuf,
+}
+
+/// What goes in.
+pub struct Launch {
+    pub program: Program,
+    /// On descriptor 3.
+    pub params: Vec<u8>,
+    /// On stdin; `None` is an empty one.
+    pub stdin: Option<Vec<u8>>,
+}
+
+/// A folder that the skill may write, and what of it is carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputFolder {
+    /// On the host.
+    pub host: PathBuf,
+    /// Single files of it, by name; empty: the whole folder.
+    pub files: Vec<std::ffi::OsString>,
+}
+
+/// A cell in which everything is opened and checked.
+pub struct Prepared {
+    pub(crate) spec: CellSpec,
+    pub(crate) cgroup: Option<CellCgroup>,
+    pub(crate) outputs: Vec<OutputFolder>,
+    pub(crate) host_scratch: Option<StagedFolder>,
+    /// Staging folders that are folders of the host already.
+    pub(crate) host_staging: Vec<OwnedFd>,
+}
+
+/// A cell in which the skill runs.
+pub struct Running {
+    pub cell: Cell,
+    pub outputs: Vec<OutputFolder>,
+    pub host_scratch: Option<StagedFolder>,
+    cgroup: Option<CellCgroup>,
+}
+
+impl Prepared {
+    /// The process must be single-threaded.
+    pub fn start(self) -> Result<Running, BackendError> {
+        let mut cell = spawn(&self.spec, self.cgroup.as_ref())?;
+        if !self.host_staging.is_empty() {
+            cell.staging = self.host_staging;
+        }
+        Ok(Running {
+            cell,
+            outputs: self.outputs,
+            host_scratch: self.host_scratch,
+            cgroup: self.cgroup,
+        })
+    }
+}
+
+impl Running {
+    pub fn cgroup_usage(&self) -> Option<CgroupUsage> {
+        self.cgroup.as_ref().map(CellCgroup::usage)
+    }
+}

@@ -1,0 +1,44 @@
+//! The child's half of a cell without namespaces: a monitor that adopts every orphan of the skill
+//! and kills them all at the end. What it confines is Landlock, seccomp and rlimits.
+
+use super::inside::Inherited;
+use super::payload;
+use super::spec::{CellSpec, Ids};
+use crate::error::{During, LinuxError, Result, Step};
+use crate::fdpass::{self, Message};
+use crate::{caps, sys};
+use rustix::fd::{AsFd, BorrowedFd};
+
+pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) -> Result<()> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .during(Step::Dumpable)?;
+    match fdpass::receive(&inherited.handshake)? {
+        Some(Message::Go) => {}
+        _ => sys::exit_now(1), // the supervisor is gone
+    }
+    sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).during(Step::Subreaper)?;
+    let binary = match &inherited.binary_tree {
+        Some(tree) => tree
+            .try_clone()
+            .map_err(|e| LinuxError::io(Step::Init, &e))?,
+        None => crate::mount::open_exact(&inherited.binary.source)?,
+    };
+    payload::limit(spec)?;
+    if let Some(ids) = ids {
+        sys::clear_groups().during(Step::Ids)?;
+        sys::set_ids(ids.uid, ids.gid).during(Step::Ids)?;
+    }
+    caps::drop_all()?;
+    let listener = spec.filter.install()?;
+    let handed: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
+    fdpass::send_ready(&inherited.handshake, &handed)?;
+    drop(listener);
+    let pid = payload::fork(spec, &inherited.handshake, &inherited.wiring)?;
+    super::init::execute(
+        &binary,
+        super::init::Mode::Bare,
+        pid,
+        &inherited.status,
+        &inherited.lifeline,
+    )
+}

@@ -1,0 +1,17 @@
+//! Making a cell: what it holds is data (`spec`), the supervisor's half is `spawn`, the half that
+//! runs inside before the skill is `inside` (namespaces) or `bare` (none), and `payload` is the last
+//! step of both. `init` is what PID 1 becomes.
+
+mod bare;
+mod idmap;
+mod init;
+mod inside;
+mod payload;
+mod proc_view;
+mod spawn;
+mod spec;
+
+pub use crate::mount::{Bind, BindAccess};
+pub use init::{INIT_ARGV0, init_main};
+pub use spawn::{Cell, Exit, spawn};
+pub use spec::{CellSpec, Exec, Ids, NamespaceSpec, NetworkSpace, Node, Resource, Scratch, World};

@@ -1,0 +1,148 @@
+//! The last steps of the payload: limits, its Landlock domain, its descriptors, and execve.
+
+use super::spec::{CellSpec, Resource};
+use crate::error::{During, LinuxError, Result, Step};
+use crate::{fdpass, landlock_domain, sys};
+use rustix::fd::{AsFd, OwnedFd, RawFd};
+use rustix::io::Errno;
+use rustix::process::{Resource as Kernel, Rlimit, getrlimit, setrlimit};
+
+/// The payload's ends of stdout, stderr and the result pipe, and its stdin.
+pub(super) struct Wiring {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) params: OwnedFd,
+    pub(super) result: OwnedFd,
+}
+
+/// Above every descriptor that the payload gets, so that arranging them clobbers none.
+const SAFE: RawFd = 16;
+/// The handshake while the payload is between fork and exec; closed by the exec.
+const HANDSHAKE: RawFd = 5;
+
+/// Sets rlimits and affinity for everything in the cell.
+pub(super) fn limit(spec: &CellSpec) -> Result<()> {
+    for (resource, value) in &spec.rlimits {
+        let kernel = match resource {
+            Resource::Processes => Kernel::Nproc,
+            Resource::OpenFiles => Kernel::Nofile,
+            Resource::Core => Kernel::Core,
+            Resource::FileSize => Kernel::Fsize,
+            Resource::LockedMemory => Kernel::Memlock,
+            Resource::MessageQueues => Kernel::Msgqueue,
+        };
+        // A hard limit that is lower already can't be raised, and needn't be.
+        let value = getrlimit(kernel)
+            .maximum
+            .map_or(*value, |hard| hard.min(*value));
+        setrlimit(
+            kernel,
+            Rlimit {
+                current: Some(value),
+                maximum: Some(value),
+            },
+        )
+        .during(Step::Rlimit)?;
+    }
+    if let Some(cpus) = spec.cpus {
+        let allowed = rustix::thread::sched_getaffinity(None).during(Step::Affinity)?;
+        let mut pinned = rustix::thread::CpuSet::new();
+        for cpu in (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|c| allowed.is_set(*c))
+            .take(cpus as usize)
+        {
+            pinned.set(cpu);
+        }
+        rustix::thread::sched_setaffinity(None, &pinned).during(Step::Affinity)?;
+    }
+    Ok(())
+}
+
+/// Forks the payload; gives its number in the caller's pid namespace.
+pub(super) fn fork(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Result<i32> {
+    match sys::fork().during(Step::Fork)? {
+        0 => {
+            let error = match become_payload(spec, handshake, wiring) {
+                Err(error) => error,
+                Ok(never) => match never {},
+            };
+            // After close_range only the copy at HANDSHAKE is open; before it, the original.
+            let sent = fdpass::send_failed(handshake, &error)
+                .or_else(|_| fdpass::send_failed(borrow_handshake(), &error));
+            sys::exit_now(if sent.is_ok() { 126 } else { 127 })
+        }
+        pid => Ok(pid),
+    }
+}
+
+fn borrow_handshake() -> rustix::fd::BorrowedFd<'static> {
+    // SAFETY: used only after `arrange` has put the handshake there, in a process that ends next.
+    unsafe { rustix::fd::BorrowedFd::borrow_raw(HANDSHAKE) }
+}
+
+enum Never {}
+
+fn become_payload(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Result<Never> {
+    rustix::process::setsid().during(Step::Fork)?;
+    rustix::process::chdir(&spec.exec.cwd).during_at(Step::Open, &spec.exec.cwd)?;
+    landlock_domain::enter(&spec.domain)?;
+    reset_signals();
+    arrange(handshake, wiring)?;
+    let errno = execve(spec);
+    Err(LinuxError::at(
+        Step::Exec,
+        spec.exec.program.to_string_lossy().as_ref(),
+        errno,
+    ))
+}
+
+/// 0 stdin, 1 stdout, 2 stderr, 3 params, 4 result; nothing else survives.
+fn arrange(handshake: &OwnedFd, wiring: &Wiring) -> Result<()> {
+    let sources = [
+        &wiring.stdin,
+        &wiring.stdout,
+        &wiring.stderr,
+        &wiring.params,
+        &wiring.result,
+        handshake,
+    ];
+    let mut high = Vec::with_capacity(sources.len());
+    for fd in sources {
+        high.push(rustix::io::fcntl_dupfd_cloexec(fd, SAFE).during(Step::Descriptors)?);
+    }
+    for (target, fd) in high.iter().enumerate() {
+        sys::dup_to(fd.as_fd(), target as RawFd).during(Step::Descriptors)?;
+    }
+    rustix::io::fcntl_setfd(borrow_handshake(), rustix::io::FdFlags::CLOEXEC)
+        .during(Step::Descriptors)?;
+    // `high` is closed by this as well; forgetting it keeps its destructor from closing twice.
+    std::mem::forget(high);
+    sys::close_range(HANDSHAKE as u32 + 1).during(Step::Descriptors)
+}
+
+fn reset_signals() {
+    for signal in 1..=64 {
+        // SAFETY: SIG_DFL is valid for every signal; those that can't be changed fail harmlessly.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    // SAFETY: an empty set is initialised before it is used.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+fn execve(spec: &CellSpec) -> Errno {
+    let pointers = |list: &[std::ffi::CString]| -> Vec<*const libc::c_char> {
+        list.iter()
+            .map(|s| s.as_ptr())
+            .chain([std::ptr::null()])
+            .collect()
+    };
+    let (argv, env) = (pointers(&spec.exec.argv), pointers(&spec.exec.env));
+    // SAFETY: both arrays end in NULL and point at strings that live in `spec`.
+    unsafe { libc::execve(spec.exec.program.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    sys::last_errno()
+}

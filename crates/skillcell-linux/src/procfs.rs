@@ -1,0 +1,133 @@
+//! Reads about processes of a cell, from outside.
+
+use rustix::fs::{Mode, OFlags, open};
+use std::os::unix::fs::FileExt;
+
+/// Memory of another process; short at the end of a mapping, `None` where it can't be read.
+pub(crate) fn read_memory(pid: u32, address: u64, max: usize) -> Option<Vec<u8>> {
+    let fd = open(
+        format!("/proc/{pid}/mem"),
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .ok()?;
+    let file = std::fs::File::from(fd);
+    let mut bytes = vec![0; max];
+    let mut filled = 0;
+    // Page by page: a string may end just before an unmapped page.
+    while filled < max {
+        let at = address.checked_add(filled as u64)?;
+        let to_page_end = 4096 - (at % 4096) as usize;
+        let end = (filled + to_page_end).min(max);
+        match file.read_at(&mut bytes[filled..end], at) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => {
+                filled += n;
+                if bytes[..filled].contains(&0) && max > 64 {
+                    break;
+                }
+            }
+        }
+    }
+    bytes.truncate(filled);
+    (filled > 0).then_some(bytes)
+}
+
+/// Children of all threads of a process, by number.
+pub fn children(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return found;
+    };
+    for task in tasks.flatten() {
+        if let Ok(list) = std::fs::read_to_string(task.path().join("children")) {
+            found.extend(
+                list.split_ascii_whitespace()
+                    .filter_map(|p| p.parse::<u32>().ok()),
+            );
+        }
+    }
+    found
+}
+
+/// All descendants, nearest first. Orphans of a cell hang below its init, so none is missed.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let mut all = children(root);
+    let mut next = 0;
+    while next < all.len() {
+        let more = children(all[next]);
+        all.extend(more);
+        next += 1;
+        if all.len() > 100_000 {
+            break;
+        }
+    }
+    all
+}
+
+/// Threads of a process.
+pub fn threads(pid: u32) -> u64 {
+    status_field(pid, "Threads:").unwrap_or(0)
+}
+
+/// Threads of all processes of a user.
+pub fn tasks_of(uid: u32) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .filter(|e| e.metadata().is_ok_and(|m| m.uid() == uid))
+        .filter_map(|e| Some(threads(e.file_name().to_str()?.parse().ok()?)))
+        .sum()
+}
+
+/// Anonymous and shared memory of a process, in bytes, without what is mapped from files.
+pub fn resident(pid: u32) -> u64 {
+    let kib =
+        status_field(pid, "RssAnon:").unwrap_or(0) + status_field(pid, "RssShmem:").unwrap_or(0);
+    kib * 1024
+}
+
+/// As `resident`, with pages that several processes share divided among them.
+pub fn proportional(pid: u32) -> u64 {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
+        return resident(pid);
+    };
+    let field = |name: &str| {
+        text.lines()
+            .find_map(|l| l.strip_prefix(name))
+            .and_then(|v| v.split_ascii_whitespace().next()?.parse::<u64>().ok())
+    };
+    match (field("Pss_Anon:"), field("Pss_Shmem:")) {
+        (Some(anon), shmem) => (anon + shmem.unwrap_or(0)) * 1024,
+        _ => field("Pss:").map_or_else(|| resident(pid), |kib| kib * 1024),
+    }
+}
+
+/// User and system time of a process and its reaped children, in milliseconds.
+pub fn cpu_millis(pid: u32) -> u64 {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return 0;
+    };
+    // The name in parentheses may hold anything; fields start after the last one.
+    let Some((_, rest)) = stat.rsplit_once(')') else {
+        return 0;
+    };
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let ticks: u64 = (11..15)
+        .filter_map(|i| fields.get(i)?.parse::<u64>().ok())
+        .sum();
+    ticks * 1000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+fn status_field(pid: u32, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    text.lines()
+        .find_map(|l| l.strip_prefix(name))?
+        .split_ascii_whitespace()
+        .next()?
+        .parse()
+        .ok()
+}

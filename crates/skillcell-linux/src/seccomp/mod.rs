@@ -1,0 +1,16 @@
+//! The system call filter: an allow list, kept as data with a reason per entry.
+//!
+//! What is not listed is denied and, where the kernel can hand it over, reported: the filter answers
+//! `USER_NOTIF` and the supervisor records the call before it answers with an errno. Calls that the
+//! kernel itself decides (writes, connections) can be watched the same way; the supervisor then says
+//! "continue", so a race over their arguments changes a record, never a decision.
+
+mod bpf;
+mod names;
+mod notify;
+mod table;
+
+pub use bpf::Filter;
+pub use names::syscall_name;
+pub use notify::{Answer, Listener, Notification};
+pub use table::{Profile, Sockets};

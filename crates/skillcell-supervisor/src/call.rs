@@ -1,0 +1,226 @@
+//! Runs a call and gives its envelope, whatever happens.
+
+use crate::notify::World;
+use crate::program::{self, Input};
+use crate::watch::{self, End, Observed};
+use crate::{CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare};
+use rustix::fd::AsFd;
+use skillcell_audit::{Event, Log};
+use skillcell_backend::{Facts, Layout, OutputFolder, for_level};
+use skillcell_core::{
+    AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
+};
+use skillcell_plan::{FileAccess, Plan};
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Makes one call. The process must be single-threaded.
+pub fn run(request: &Request, host: HostFacts, ui: &dyn Interaction) -> Outcome {
+    let started = Instant::now();
+    let run_id = new_run_id();
+    let mut skill = SkillRef::default();
+    let done = prepare::prepare(request, host, &mut skill)
+        .and_then(|ready| execute(request, ready, &run_id, ui));
+    let mut envelope = match done {
+        Ok(envelope) => envelope,
+        Err(error) => failed(&run_id, skill, &error),
+    };
+    if envelope.usage.wall_ms == 0 {
+        envelope.usage.wall_ms = started.elapsed().as_millis() as u64;
+    }
+    envelope
+}
+
+fn failed(run_id: &RunId, skill: SkillRef, error: &CallError) -> Outcome {
+    Envelope {
+        run_id: run_id.clone(),
+        skill,
+        status: error.status(),
+        result: None,
+        error: Some(error.body()),
+        denials: error.denials(),
+        enforcement: Vec::new(),
+        usage: Usage::default(),
+        audit: AuditRef::default(),
+        output: None,
+    }
+}
+
+fn execute(
+    request: &Request,
+    mut ready: Ready,
+    run_id: &RunId,
+    ui: &dyn Interaction,
+) -> Result<Outcome, CallError> {
+    if ready.plan.trusted {
+        ui.warn(&format!(
+            "TRUSTED: `{}` runs at level {} because of --trust, below what policy asks for",
+            ready.bundle.manifest.id, ready.plan.isolation
+        ));
+    }
+    let signals =
+        skillcell_linux::termination_signals().map_err(skillcell_backend::BackendError::Linux)?;
+    let deps = prepare::dependencies(request, &ready, ui, Some(signals.as_fd()))?;
+    let backend = for_level(ready.plan.isolation).ok_or_else(|| {
+        CallError::Refusal(skillcell_plan::Refusal::BackendUnavailable {
+            level: ready.plan.isolation,
+            by: skillcell_plan::Source::Manifest,
+        })
+    })?;
+    let trees = ready.interpreter.trees();
+    let facts = Facts {
+        run_id: run_id.as_str(),
+        host: &ready.host,
+        bundle: &ready.bundle.root,
+        deps: &deps.folders,
+        runtime: &trees,
+    };
+    let layout = backend.layout(&facts)?;
+    let moves = output_moves(&ready.plan, &layout);
+    if let Some(params) = &mut ready.params {
+        paths::redirect(params, &moves);
+    }
+    let launch = program::launch(&Input {
+        manifest: &ready.bundle.manifest,
+        interpreter: &ready.interpreter,
+        layout: &layout,
+        params: ready.params.as_ref(),
+        args: &request.args,
+        env: &ready.env,
+    })?;
+    let world = world(&ready.plan, &layout, &moves);
+    let mut log = Log::open_default()?;
+    log.append(
+        run_id,
+        &Event::call_started(
+            &ready.plan.skill,
+            ready.plan.isolation,
+            ready.plan.trusted,
+            &ready.plan.digest(),
+        ),
+    )?;
+
+    let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
+    let mut running = prepared.start()?;
+    let mut observed = watch::watch(&mut running, &ready.plan.limits, world, signals.as_fd())
+        .map_err(|e| CallError::Watch(e.into()))?;
+    if let End::NotExecuted(error) = &observed.end {
+        return Err(CallError::Backend(skillcell_backend::BackendError::Linux(
+            error.clone(),
+        )));
+    }
+    let mut verdict = outcome::judge(&ready, &observed, request);
+    if verdict.status == Status::Ok || verdict.status == Status::Denied {
+        collect_outputs(&running.outputs, &running.cell.staging, &mut observed)?;
+        outcome::weigh_denials(&mut verdict, &observed, request);
+    }
+    drop(running); // scratch and cgroup go before anybody is told
+
+    let mut denials = ready.plan.denials.clone();
+    denials.extend(observed.denials.into_vec());
+    let usage = Usage {
+        wall_ms: observed.wall.as_millis() as u64,
+        cpu_ms: observed.cpu_millis,
+        peak_memory_bytes: observed.peak_memory,
+        bytes_out: 0,
+        bytes_in: 0,
+    };
+    let head = log.append(
+        run_id,
+        &Event::call_ended(
+            verdict.status,
+            verdict.error.as_ref().map(|e| e.code),
+            &denials,
+            usage,
+        ),
+    )?;
+    Ok(Envelope {
+        run_id: run_id.clone(),
+        skill: ready.plan.skill.clone(),
+        status: verdict.status,
+        result: verdict.result.map(|r| outcome::moved_back(r, &moves)),
+        error: verdict.error,
+        denials,
+        enforcement: ready.plan.receipt.clone(),
+        usage,
+        audit: AuditRef {
+            log: Some(log.path().display().to_string()),
+            events: log.appended(),
+            head: Some(head),
+        },
+        output: Some(outcome::captured(&observed.stdout, &observed.stderr)),
+    })
+}
+
+fn collect_outputs(
+    outputs: &[OutputFolder],
+    staging: &[rustix::fd::OwnedFd],
+    observed: &mut Observed,
+) -> Result<(), CallError> {
+    collect::carry_out(outputs, staging, &mut observed.denials)
+}
+
+/// At the process level: where each output folder is staged.
+fn output_moves(plan: &Plan, layout: &Layout) -> Vec<(PathBuf, PathBuf)> {
+    if layout.host_scratch.is_none() || !plan.files.iter().any(|f| f.access == FileAccess::Write) {
+        return Vec::new();
+    }
+    skillcell_backend::staged_outputs(plan, layout)
+}
+
+fn world(plan: &Plan, layout: &Layout, moves: &[(PathBuf, PathBuf)]) -> World {
+    if plan.isolation == Isolation::Sandbox {
+        return World::Namespaces;
+    }
+    let mut writable = vec![layout.scratch.clone(), layout.tmp.clone()];
+    writable.extend(moves.iter().map(|(_, to)| to.clone()));
+    World::Bare { writable }
+}
+
+fn new_run_id() -> RunId {
+    let millis = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as u64);
+    let mut random = [0u8; 8];
+    // The kernel's generator; should it fail, time and process number still tell runs apart.
+    if std::fs::File::open("/dev/urandom")
+        .and_then(|mut f| std::io::Read::read_exact(&mut f, &mut random))
+        .is_err()
+    {
+        random = (u64::from(std::process::id()) << 32 | millis & 0xffff_ffff).to_le_bytes();
+    }
+    RunId::new(millis, u64::from_le_bytes(random))
+}
+
+/// The reason that a limit leads to, for messages.
+pub(crate) fn limit_words(reason: Reason, plan: &Plan) -> (String, String) {
+    let limits = &plan.limits;
+    match reason {
+        Reason::TimeoutExceeded => (
+            format!("the skill did not finish within {}", limits.timeout),
+            "raise it with --timeout, or `resources.timeout` in its security_policy".into(),
+        ),
+        Reason::MemoryExceeded => (
+            format!("the skill needed more than {} of memory", limits.memory),
+            "raise it with --memory, or `resources.memory` in its security_policy".into(),
+        ),
+        Reason::ProcessesExceeded => (
+            format!(
+                "the skill needed more than {} processes and threads",
+                limits.processes
+            ),
+            "raise `resources.processes` in its security_policy".into(),
+        ),
+        Reason::ScratchExceeded => (
+            format!(
+                "the skill filled its scratch of {} and {} files",
+                limits.scratch, limits.scratch_inodes
+            ),
+            "raise `filesystem.scratch` in its security_policy".into(),
+        ),
+        _ => (
+            format!("the skill gave more than {} of output", limits.output),
+            "raise `resources.output` in its security_policy".into(),
+        ),
+    }
+}

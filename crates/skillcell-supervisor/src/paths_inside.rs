@@ -1,0 +1,148 @@
+//! Paths as the skill names them, looked at from outside, to tell which writes the cell denies.
+//! For the record only: the kernel decides, and by then the path may be another.
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// A system call that writes, and where its paths are.
+pub(crate) struct Writes {
+    paths: Vec<(i32, u64)>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Opens or creates: denied wherever the place is read-only.
+    Open,
+    /// Makes a new name: an existing one is another error.
+    Make,
+    /// Removes or renames: a missing one is another error.
+    Remove,
+}
+
+const AT_FDCWD: i32 = -100;
+
+impl Writes {
+    pub(crate) fn of(name: &str, args: &[u64; 6]) -> Option<Writes> {
+        let at = |dir: usize, path: usize| (args[dir] as i32, args[path]);
+        let cwd = |path: usize| (AT_FDCWD, args[path]);
+        let (kind, paths) = match name {
+            "openat" => (Kind::Open, vec![at(0, 1)]),
+            "open" | "creat" => (Kind::Open, vec![cwd(0)]),
+            "mkdirat" => (Kind::Make, vec![at(0, 1)]),
+            "mkdir" => (Kind::Make, vec![cwd(0)]),
+            "symlinkat" => (Kind::Make, vec![at(1, 2)]),
+            "symlink" | "link" => (Kind::Make, vec![cwd(1)]),
+            "linkat" => (Kind::Make, vec![at(2, 3)]),
+            "unlinkat" => (Kind::Remove, vec![at(0, 1)]),
+            "unlink" | "rmdir" => (Kind::Remove, vec![cwd(0)]),
+            "renameat" | "renameat2" => (Kind::Remove, vec![at(0, 1)]),
+            "rename" => (Kind::Remove, vec![cwd(0)]),
+            _ => return None,
+        };
+        Some(Writes { paths, kind })
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
+        self.paths.iter().copied()
+    }
+}
+
+/// One path of one process.
+pub(crate) struct Target {
+    pid: u32,
+    /// Absolute inside the cell; links are not resolved.
+    path: PathBuf,
+}
+
+impl Target {
+    pub(crate) fn new(pid: u32, dir: i32, path: &[u8]) -> Target {
+        let path = Path::new(OsStr::from_bytes(path));
+        let base = if path.is_absolute() {
+            PathBuf::from("/")
+        } else {
+            let link = if dir == AT_FDCWD {
+                format!("/proc/{pid}/cwd")
+            } else {
+                format!("/proc/{pid}/fd/{dir}")
+            };
+            std::fs::read_link(link).unwrap_or_else(|_| PathBuf::from("/"))
+        };
+        Target {
+            pid,
+            path: normal(&base.join(path)),
+        }
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    /// In a namespace: whether the mount that the path leads to is read-only.
+    pub(crate) fn is_read_only(&self, write: &Writes) -> bool {
+        if self.path.starts_with("/proc") {
+            // Seen from outside `/proc/self` is another; all of it is read-only but open files.
+            return !self.path.components().any(|c| c.as_os_str() == "fd");
+        }
+        let Ok(root) = rustix::fs::open(
+            format!("/proc/{}/root", self.pid),
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) else {
+            return false;
+        };
+        let look = |path: &Path| {
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+            rustix::fs::openat2(&root, path, flags, Mode::empty(), resolve).ok()
+        };
+        let there = look(&self.path);
+        match (write.kind, &there) {
+            (Kind::Make, Some(_)) | (Kind::Remove, None) => return false,
+            _ => {}
+        }
+        let Some(fd) = there.or_else(|| look(self.path.parent()?)) else {
+            return false;
+        };
+        let plain = rustix::fs::fstat(&fd).is_ok_and(|s| {
+            matches!(
+                FileType::from_raw_mode(s.st_mode),
+                FileType::RegularFile | FileType::Directory
+            )
+        });
+        plain
+            && rustix::fs::fstatvfs(&fd).is_ok_and(|s| s.f_flag.contains(StatVfsMountFlags::RDONLY))
+    }
+
+    /// Without namespaces: whether the path is outside every writable folder.
+    pub(crate) fn is_outside(&self, writable: &[PathBuf], write: &Writes) -> bool {
+        let there = rustix::fs::statat(CWD, &self.path, rustix::fs::AtFlags::empty()).is_ok();
+        if (write.kind == Kind::Make && there)
+            || (write.kind == Kind::Remove && !there)
+            || self.path.starts_with("/dev")
+        {
+            return false;
+        }
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let resolved = real(&self.path)
+            .or_else(|| Some(real(self.path.parent()?)?.join(self.path.file_name()?)));
+        resolved.is_some_and(|path| !writable.iter().any(|w| path.starts_with(w)))
+    }
+}
+
+/// Removes `.` and `..` by name.
+fn normal(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::Normal(name) => clean.push(name),
+            _ => {}
+        }
+    }
+    clean
+}

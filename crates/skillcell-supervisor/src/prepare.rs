@@ -1,0 +1,276 @@
+//! From a request to a plan: finds the skill, reads the policies, resolves paths, decides. Nothing
+//! is started and nothing is installed here.
+
+use crate::program::{self, Interpreter};
+use crate::{CallError, Interaction, Python, Request, params, paths};
+use rustix::fd::BorrowedFd;
+use serde_json::Value;
+use skillcell_bundle::{Bundle, SearchPath, locate};
+use skillcell_core::{HostFacts, SkillRef};
+use skillcell_deps::{BuildLimits, Cache, DepsRequest, Environment, Progress, PythonFacts};
+use skillcell_manifest::{Entry, MAX_BYTES};
+use skillcell_plan::{CallerGrants, Plan, PlanInput, missing_required_env};
+use skillcell_policy::{Ceiling, Layers, OperatorPolicy, Subject};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A call that may be made: everything is known and allowed.
+pub struct Ready {
+    pub bundle: Bundle,
+    pub plan: Plan,
+    pub host: HostFacts,
+    pub ceiling: Ceiling,
+    pub(crate) params: Option<Value>,
+    /// Values of the granted variables.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) interpreter: Interpreter,
+}
+
+/// Finds and opens the skill of a request.
+pub(crate) fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
+    // The interpreter's own packages are where `pip install skillware` puts skills.
+    let mut packages: Vec<PathBuf> = Vec::new();
+    if let Some(deps) = &request.deps {
+        packages.extend(skillcell_bundle::site_packages_of_prefix(deps));
+    }
+    if !Path::new(&request.skill).exists()
+        && let Ok(python) = Python::find(request.python.as_deref(), request.deps.as_deref())
+    {
+        packages.extend(python.site_packages());
+    }
+    let folder = locate(&request.skill, &SearchPath::from_env(&packages))?;
+    let mut bundle = Bundle::open(&folder)?;
+    if let Some(entry) = &request.entry {
+        bundle.select_entry(entry)?;
+    }
+    Ok(bundle)
+}
+
+/// Decides everything. `skill` is filled as soon as it is known, for the envelope of a failure.
+pub fn prepare(
+    request: &Request,
+    host: HostFacts,
+    skill: &mut SkillRef,
+) -> Result<Ready, CallError> {
+    let bundle = open_bundle(request)?;
+    *skill = SkillRef {
+        id: Some(bundle.manifest.id.to_string()),
+        version: bundle.manifest.version.clone(),
+        digest: None,
+    };
+    let digest = bundle.digest()?;
+    skill.digest = Some(digest.clone());
+    if matches!(bundle.manifest.entry, Entry::None) {
+        return Err(CallError::NoEntry(
+            bundle.manifest.id.to_string(),
+            bundle.scripts()?,
+        ));
+    }
+    if matches!(bundle.manifest.entry, Entry::PythonClass { .. }) && !request.args.is_empty() {
+        return Err(CallError::ArgsForClass(bundle.manifest.id.to_string()));
+    }
+    let mut params = params::read(&request.params)?;
+    if let Some(schema) = &bundle.manifest.parameters {
+        params::validate(
+            params.as_ref().unwrap_or(&serde_json::json!({})),
+            Some(schema),
+        )?;
+    }
+    let param_paths = match &mut params {
+        Some(params) => paths::in_params(&bundle.manifest, params)?,
+        None => Vec::new(),
+    };
+    let caller = CallerGrants {
+        env: request.env.iter().map(|e| e.name.clone()).collect(),
+        read: paths::flags(&request.read, "--read")?,
+        write: paths::flags(&request.write, "--write")?,
+        timeout: request.timeout,
+        memory: request.memory,
+        isolation: request.isolation,
+        trust: request.trust,
+        allow_degraded: request.allow_degraded.clone(),
+        params: param_paths,
+    };
+    let ceiling = policy_layers(request)?.ceiling_for(&Subject {
+        id: &bundle.manifest.id,
+        category: bundle.manifest.category.as_deref(),
+        digest: Some(&digest),
+        path: Some(&bundle.root),
+    });
+    let plan = skillcell_plan::plan(&PlanInput {
+        skill: skill.clone(),
+        manifest: &bundle.manifest,
+        ceiling: &ceiling,
+        caller: &caller,
+        host: &host,
+    })?;
+    let env = env_values(request, &bundle, &plan)?;
+    let interpreter = program::interpreter(
+        &bundle.manifest,
+        &bundle.root,
+        request.python.as_deref(),
+        request.deps.as_deref(),
+    )?;
+    Ok(Ready {
+        bundle,
+        plan,
+        host,
+        ceiling,
+        params,
+        env,
+        interpreter,
+    })
+}
+
+fn policy_layers(request: &Request) -> Result<Layers, CallError> {
+    let mut layers = Vec::new();
+    for path in paths::policy_files(request) {
+        let error = |source| CallError::PolicyFile {
+            path: path.clone(),
+            source,
+        };
+        let file = std::fs::File::open(&path).map_err(error)?;
+        let mut text = String::new();
+        file.take(MAX_BYTES as u64 + 1)
+            .read_to_string(&mut text)
+            .map_err(error)?;
+        layers.push(OperatorPolicy::parse(&text, &path.to_string_lossy())?);
+    }
+    Ok(Layers::new(layers))
+}
+
+/// Values for the granted variables; a required one without a value ends the call here.
+fn env_values(
+    request: &Request,
+    bundle: &Bundle,
+    plan: &Plan,
+) -> Result<BTreeMap<String, String>, CallError> {
+    let mut missing: Vec<String> = missing_required_env(&bundle.manifest, plan)
+        .into_iter()
+        .map(|n| n.to_string())
+        .collect();
+    let mut values = BTreeMap::new();
+    for grant in &plan.env {
+        let name = grant.name.as_str();
+        let given = request.env.iter().rev().find(|e| e.name == grant.name);
+        let from_host = || std::env::var(name).ok();
+        match given {
+            Some(arg) => match arg.value.clone().or_else(from_host) {
+                Some(value) => {
+                    values.insert(name.to_owned(), value);
+                }
+                None => {
+                    return Err(CallError::EnvUnset {
+                        name: name.to_owned(),
+                    });
+                }
+            },
+            None => match from_host() {
+                Some(value) => {
+                    values.insert(name.to_owned(), value);
+                }
+                None if bundle
+                    .manifest
+                    .env_vars
+                    .iter()
+                    .any(|v| v.name == grant.name && v.required) =>
+                {
+                    missing.push(name.to_owned());
+                }
+                None => {}
+            },
+        }
+    }
+    if missing.is_empty() {
+        Ok(values)
+    } else {
+        Err(CallError::MissingEnv { names: missing })
+    }
+}
+
+struct Tell<'a>(&'a dyn Interaction);
+
+impl Progress for Tell<'_> {
+    fn stage(&self, text: &str) {
+        self.0.stage(text);
+    }
+    fn line(&self, text: &str) {
+        self.0.line(text);
+    }
+}
+
+/// The skill's Python packages. Held for as long as they are in use, so that nobody prunes them.
+#[derive(Debug, Default)]
+pub struct Dependencies {
+    pub folders: Vec<PathBuf>,
+    pub environment: Option<Environment>,
+}
+
+/// The packages from a ready folder, or from one that is installed once.
+pub fn dependencies(
+    request: &Request,
+    ready: &Ready,
+    ui: &dyn Interaction,
+    interrupt: Option<BorrowedFd<'_>>,
+) -> Result<Dependencies, CallError> {
+    if let Some(folder) = &request.deps {
+        return Ok(Dependencies {
+            folders: vec![ready_folder(folder)?],
+            environment: None,
+        });
+    }
+    let Interpreter::Python(python) = &ready.interpreter else {
+        return Ok(Dependencies::default());
+    };
+    let mut requirements = ready.bundle.requirements()?;
+    if matches!(ready.bundle.manifest.entry, Entry::PythonClass { .. })
+        && ready.bundle.needs_skillware()?
+    {
+        requirements.push(match ready.bundle.skillware_version() {
+            Some(version) => format!("skillware=={version}"),
+            None => "skillware".to_owned(),
+        });
+    }
+    if requirements.is_empty() {
+        return Ok(Dependencies::default());
+    }
+    let python = PythonFacts {
+        executable: python.executable.clone(),
+        prefix: python.prefix.clone(),
+        version: python.version,
+    };
+    let deps = DepsRequest {
+        requirements: &requirements,
+        python: &python,
+        source_builds: ready.ceiling.source_builds.value,
+        isolation: ready.plan.isolation,
+        host: &ready.host,
+        limits: BuildLimits::default(),
+        interrupt,
+    };
+    let environment = skillcell_deps::ensure(&Cache::default_location()?, &deps, &Tell(ui))?;
+    Ok(Dependencies {
+        folders: vec![environment.site.clone()],
+        environment: Some(environment),
+    })
+}
+
+/// The packages of a virtualenv, or of a plain folder.
+fn ready_folder(folder: &Path) -> Result<PathBuf, CallError> {
+    let error = |what: &str| CallError::DepsFolder {
+        path: folder.to_owned(),
+        what: what.to_owned(),
+    };
+    let real = std::fs::canonicalize(folder).map_err(|e| error(&e.to_string()))?;
+    if !real.is_dir() {
+        return Err(error("--deps takes a virtualenv or a folder of packages"));
+    }
+    let inner = skillcell_bundle::site_packages_of_prefix(&real)
+        .into_iter()
+        .find(|p| p.is_dir());
+    match inner {
+        Some(packages) => std::fs::canonicalize(packages).map_err(|e| error(&e.to_string())),
+        None => Ok(real),
+    }
+}

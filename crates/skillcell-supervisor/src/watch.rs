@@ -1,0 +1,315 @@
+//! Watches one running cell until it ends: collects what it says, answers its notifications, holds
+//! the limits that nothing else holds, and takes it down.
+
+use crate::notify::{Notices, World};
+use crate::quota::Quota;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use skillcell_backend::Running;
+use skillcell_core::{Denials, Reason};
+use skillcell_linux::cell::Exit;
+use skillcell_linux::{LinuxError, set_nonblocking};
+use skillcell_plan::Limits;
+use std::time::{Duration, Instant};
+
+/// What was seen of a call.
+pub(crate) struct Observed {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) result: Vec<u8>,
+    pub(crate) end: End,
+    pub(crate) denials: Denials,
+    pub(crate) wall: Duration,
+    pub(crate) cpu_millis: u64,
+    pub(crate) peak_memory: u64,
+    /// A limit that was met although the call went on.
+    pub(crate) limit_met: Option<Reason>,
+}
+
+#[derive(Debug)]
+pub(crate) enum End {
+    /// A whole result frame came, or the payload ended by itself.
+    Exited(Exit),
+    Limit(Reason),
+    /// The payload could not be executed.
+    NotExecuted(LinuxError),
+    /// The supervisor was asked to stop.
+    Interrupted,
+    /// Init ended without a word: somebody killed it.
+    Vanished,
+}
+
+/// Runs the loop to the end of the cell. Nothing of it is left when this returns.
+pub(crate) fn watch(
+    running: &mut Running,
+    limits: &Limits,
+    world: World,
+    signals: BorrowedFd<'_>,
+) -> rustix::io::Result<Observed> {
+    let started = Instant::now();
+    let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
+    let mut notices = Notices::new(world, running)?;
+    let mut quota = Quota::new(running, limits);
+    let deadline = started + limits.timeout.duration();
+    let end = turn(
+        running,
+        &mut streams,
+        &mut notices,
+        &mut quota,
+        deadline,
+        signals,
+    );
+    let end = match end {
+        Ok(end) => end,
+        Err(errno) => {
+            running.cell.kill()?;
+            running.cell.reap()?;
+            return Err(errno);
+        }
+    };
+    quota.last_look(running);
+    running.cell.kill()?;
+    running.cell.reap()?;
+    let wall = started.elapsed();
+    // Everything inside is gone: what is still in the pipes is all there will ever be.
+    let flooded = streams.drain(running)?;
+    let end = match (end, flooded) {
+        (End::Exited(_), true) => End::Limit(Reason::OutputExceeded),
+        (end, _) => end,
+    };
+    let limit_met = quota.met(running);
+    Ok(Observed {
+        stdout: streams.stdout.bytes,
+        stderr: streams.stderr.bytes,
+        result: streams.result.bytes,
+        end,
+        denials: notices.into_denials(),
+        wall,
+        cpu_millis: quota.cpu_millis,
+        peak_memory: quota.peak_memory(running),
+        limit_met,
+    })
+}
+
+fn turn(
+    running: &mut Running,
+    streams: &mut Streams,
+    notices: &mut Notices,
+    quota: &mut Quota,
+    deadline: Instant,
+    signals: BorrowedFd<'_>,
+) -> rustix::io::Result<End> {
+    let mut handshake_open = true;
+    loop {
+        let now = Instant::now();
+        if now >= deadline {
+            return Ok(End::Limit(Reason::TimeoutExceeded));
+        }
+        if let Some(reason) = quota.tick(running, now) {
+            return Ok(End::Limit(reason));
+        }
+        let wake = quota
+            .next_tick(now)
+            .map_or(deadline, |tick| tick.min(deadline));
+        let timeout = timespec(wake.saturating_duration_since(now));
+        let cell = &running.cell;
+        let mut fds = vec![
+            PollFd::from_borrowed_fd(signals, PollFlags::IN),
+            PollFd::new(&cell.status, PollFlags::IN),
+            PollFd::new(&cell.pidfd, PollFlags::IN),
+        ];
+        let fixed = fds.len();
+        let handshake = handshake_open.then(|| {
+            fds.push(PollFd::new(&cell.handshake, PollFlags::IN));
+            fds.len() - 1
+        });
+        let stream_start = fds.len();
+        streams.push(cell, &mut fds);
+        let notice_start = fds.len();
+        notices.push(&mut fds);
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno),
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        debug_assert!(fixed <= stream_start);
+        drop(fds);
+
+        if ready[0] {
+            return Ok(End::Interrupted);
+        }
+        notices.serve(&ready[notice_start..])?;
+        match streams.read(&running.cell, &ready[stream_start..notice_start])? {
+            Seen::Flood => return Ok(End::Limit(Reason::OutputExceeded)),
+            Seen::WholeResult => return Ok(End::Exited(Exit::Code(0))),
+            Seen::More => {}
+        }
+        if handshake.is_some_and(|at| ready[at]) {
+            handshake_open = false;
+            if let Some(error) = running.cell.exec_failure() {
+                return Ok(End::NotExecuted(error));
+            }
+        }
+        if ready[1] {
+            let mut status = [0u8; 4];
+            match rustix::io::read(&running.cell.status, &mut status)? {
+                4 => return Ok(End::Exited(Exit::from_status(status))),
+                _ => return Ok(End::Vanished),
+            }
+        }
+        if ready[2] {
+            return Ok(End::Vanished);
+        }
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    // A little late rather than a busy loop just before the deadline.
+    let duration = duration + Duration::from_micros(100);
+    Timespec {
+        tv_sec: duration.as_secs() as i64,
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+enum Seen {
+    More,
+    WholeResult,
+    Flood,
+}
+
+struct Stream {
+    bytes: Vec<u8>,
+    open: bool,
+    max: usize,
+}
+
+impl Stream {
+    fn new(max: usize) -> Self {
+        Stream {
+            bytes: Vec::new(),
+            open: true,
+            max,
+        }
+    }
+
+    /// Reads what is there. True when there is more than allowed.
+    fn read(&mut self, fd: &OwnedFd) -> rustix::io::Result<bool> {
+        let mut buffer = [0u8; 64 << 10];
+        loop {
+            match rustix::io::read(fd, &mut buffer) {
+                Ok(0) => {
+                    self.open = false;
+                    return Ok(false);
+                }
+                Ok(n) => {
+                    let room = self.max - self.bytes.len();
+                    self.bytes.extend_from_slice(&buffer[..n.min(room)]);
+                    if n > room {
+                        return Ok(true);
+                    }
+                }
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
+struct Streams {
+    stdout: Stream,
+    stderr: Stream,
+    result: Stream,
+}
+
+/// Kind and length in front of a result.
+pub(crate) const FRAME_HEADER: usize = 9;
+
+impl Streams {
+    fn new(running: &Running, max: usize) -> rustix::io::Result<Self> {
+        for fd in [
+            &running.cell.stdout,
+            &running.cell.stderr,
+            &running.cell.result,
+        ] {
+            set_nonblocking(fd)?;
+        }
+        Ok(Streams {
+            stdout: Stream::new(max),
+            stderr: Stream::new(max),
+            result: Stream::new(max + FRAME_HEADER),
+        })
+    }
+
+    fn each<'a>(
+        &'a mut self,
+        cell: &'a skillcell_linux::cell::Cell,
+    ) -> [(&'a mut Stream, &'a OwnedFd); 3] {
+        [
+            (&mut self.result, &cell.result),
+            (&mut self.stdout, &cell.stdout),
+            (&mut self.stderr, &cell.stderr),
+        ]
+    }
+
+    fn push<'a>(&self, cell: &'a skillcell_linux::cell::Cell, fds: &mut Vec<PollFd<'a>>) {
+        // A closed stream is asked for nothing, but keeps its place.
+        let flags = |s: &Stream| {
+            if s.open {
+                PollFlags::IN
+            } else {
+                PollFlags::empty()
+            }
+        };
+        fds.push(PollFd::from_borrowed_fd(
+            cell.result.as_fd(),
+            flags(&self.result),
+        ));
+        fds.push(PollFd::from_borrowed_fd(
+            cell.stdout.as_fd(),
+            flags(&self.stdout),
+        ));
+        fds.push(PollFd::from_borrowed_fd(
+            cell.stderr.as_fd(),
+            flags(&self.stderr),
+        ));
+    }
+
+    fn read(
+        &mut self,
+        cell: &skillcell_linux::cell::Cell,
+        ready: &[bool],
+    ) -> rustix::io::Result<Seen> {
+        for (index, (stream, fd)) in self.each(cell).into_iter().enumerate() {
+            if ready[index] && stream.open && stream.read(fd)? {
+                return Ok(Seen::Flood);
+            }
+        }
+        match self.frame_length() {
+            Some(length) if length > self.result.max - FRAME_HEADER => Ok(Seen::Flood),
+            Some(length) if self.result.bytes.len() >= FRAME_HEADER + length => {
+                Ok(Seen::WholeResult)
+            }
+            _ => Ok(Seen::More),
+        }
+    }
+
+    fn frame_length(&self) -> Option<usize> {
+        let length: [u8; 8] = self.result.bytes.get(1..FRAME_HEADER)?.try_into().ok()?;
+        Some(usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX))
+    }
+
+    /// True when more was in the pipes than is allowed.
+    fn drain(&mut self, running: &Running) -> rustix::io::Result<bool> {
+        let mut flooded = false;
+        for (stream, fd) in self.each(&running.cell) {
+            if stream.open {
+                flooded |= stream.read(fd)?;
+            }
+        }
+        Ok(flooded)
+    }
+}
