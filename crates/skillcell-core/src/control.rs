@@ -4,7 +4,9 @@ use std::fmt;
 
 /// One restriction of a plan. Each shows up in the receipt with the mechanism that held it, or the
 /// call is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Control {
     /// User ids and capabilities: nothing inside is privileged outside.
@@ -93,10 +95,13 @@ impl std::str::FromStr for Control {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, Self::Err> {
-        Control::ALL.into_iter().find(|c| c.as_str() == s).ok_or_else(|| {
-            let names: Vec<_> = Control::ALL.iter().map(|c| c.as_str()).collect();
-            format!("unknown control `{s}`: use one of {}", names.join(", "))
-        })
+        Control::ALL
+            .into_iter()
+            .find(|c| c.as_str() == s)
+            .ok_or_else(|| {
+                let names: Vec<_> = Control::ALL.iter().map(|c| c.as_str()).collect();
+                format!("unknown control `{s}`: use one of {}", names.join(", "))
+            })
     }
 }
 

@@ -3,7 +3,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum DenialKind {
     Network,
@@ -50,7 +52,13 @@ impl Denials {
     pub const MAX_DISTINCT: usize = 256;
     const MAX_TARGET: usize = 1024;
 
-    pub fn record(&mut self, kind: DenialKind, target: &str, reason: Reason, hint: impl Into<String>) {
+    pub fn record(
+        &mut self,
+        kind: DenialKind,
+        target: &str,
+        reason: Reason,
+        hint: impl Into<String>,
+    ) {
         let mut end = target.len().min(Self::MAX_TARGET);
         while !target.is_char_boundary(end) {
             end -= 1;
@@ -63,7 +71,13 @@ impl Denials {
         {
             known.count += 1;
         } else if self.entries.len() < Self::MAX_DISTINCT {
-            self.entries.push(Denial { kind, target: target.to_owned(), reason, count: 1, hint: hint.into() });
+            self.entries.push(Denial {
+                kind,
+                target: target.to_owned(),
+                reason,
+                count: 1,
+                hint: hint.into(),
+            });
         } else {
             self.dropped += 1;
         }
@@ -95,19 +109,32 @@ mod tests {
     fn equal_denials_fold_and_distinct_ones_are_bounded() {
         let mut denials = Denials::default();
         for i in 0..(Denials::MAX_DISTINCT * 2) {
-            denials.record(DenialKind::Network, &format!("h{i}"), Reason::NetworkNotAllowed, "");
+            denials.record(
+                DenialKind::Network,
+                &format!("h{i}"),
+                Reason::NetworkNotAllowed,
+                "",
+            );
             denials.record(DenialKind::Network, "h0", Reason::NetworkNotAllowed, "");
         }
         let all = denials.into_vec();
         assert_eq!(all.len(), Denials::MAX_DISTINCT + 1);
         assert_eq!(all[0].count, 1 + 2 * Denials::MAX_DISTINCT as u64);
-        assert_eq!(all[Denials::MAX_DISTINCT].count, Denials::MAX_DISTINCT as u64);
+        assert_eq!(
+            all[Denials::MAX_DISTINCT].count,
+            Denials::MAX_DISTINCT as u64
+        );
     }
 
     #[test]
     fn long_targets_are_cut_on_a_character() {
         let mut denials = Denials::default();
-        denials.record(DenialKind::Filesystem, &"é".repeat(2000), Reason::PathNotWritable, "");
+        denials.record(
+            DenialKind::Filesystem,
+            &"é".repeat(2000),
+            Reason::PathNotWritable,
+            "",
+        );
         assert!(denials.into_vec()[0].target.len() <= Denials::MAX_TARGET);
     }
 }

@@ -6,7 +6,9 @@ use std::fmt;
 pub enum HostPatternError {
     #[error("`{0}` is not a domain: use letters, digits, `-` and `.`, such as api.example.com")]
     Domain(String),
-    #[error("`{0}`: a wildcard stands only as the first label and above two more, such as *.example.com")]
+    #[error(
+        "`{0}`: a wildcard stands only as the first label and above two more, such as *.example.com"
+    )]
     Wildcard(String),
     #[error("`{0}` is an address, not a domain: use `cidrs` for addresses")]
     Address(String),
@@ -14,7 +16,9 @@ pub enum HostPatternError {
 
 /// An exact domain, or every name below one (`*.example.com` doesn't match `example.com`).
 /// Stored in lower case, without a trailing dot, ASCII only.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostPattern(String);
 
@@ -34,7 +38,8 @@ impl HostPattern {
             (1..=63).contains(&l.len())
                 && !l.starts_with('-')
                 && !l.ends_with('-')
-                && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+                && l.bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         };
         if rest.len() > 253 || !rest.split('.').all(label) {
             return Err(HostPatternError::Domain(shown()));
@@ -44,7 +49,11 @@ impl HostPattern {
         if last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x") {
             return Err(HostPatternError::Address(shown()));
         }
-        Ok(HostPattern(if wildcard { format!("*.{rest}") } else { rest.to_owned() }))
+        Ok(HostPattern(if wildcard {
+            format!("*.{rest}")
+        } else {
+            rest.to_owned()
+        }))
     }
 
     pub fn as_str(&self) -> &str {
@@ -60,7 +69,10 @@ impl HostPattern {
                 if other_base == Some(base) {
                     return true;
                 }
-                other_base.unwrap_or(&other.0).strip_suffix(base).is_some_and(|head| head.len() > 1 && head.ends_with('.'))
+                other_base
+                    .unwrap_or(&other.0)
+                    .strip_suffix(base)
+                    .is_some_and(|head| head.len() > 1 && head.ends_with('.'))
             }
         }
     }
@@ -96,7 +108,22 @@ mod tests {
     #[test]
     fn patterns_are_canonical_or_rejected() {
         assert_eq!(p("API.Example.COM.").as_str(), "api.example.com");
-        for bad in ["", "*", "*.com", "a.*.com", "a..b", "-a.com", "1.2.3.4", "0x7f.1", "2130706433", "a b.com", "a\0.com", "é.com", "a@b.com", "http://a.com"] {
+        for bad in [
+            "",
+            "*",
+            "*.com",
+            "a.*.com",
+            "a..b",
+            "-a.com",
+            "1.2.3.4",
+            "0x7f.1",
+            "2130706433",
+            "a b.com",
+            "a\0.com",
+            "é.com",
+            "a@b.com",
+            "http://a.com",
+        ] {
             assert!(HostPattern::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -4,9 +4,13 @@ use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    #[error("`{0}` is not a skill id: use lower-case words of a-z, 0-9, `_`, `-` and `.`, with at most one `/`")]
+    #[error(
+        "`{0}` is not a skill id: use lower-case words of a-z, 0-9, `_`, `-` and `.`, with at most one `/`"
+    )]
     Skill(String),
-    #[error("`{0}` is not the name of an environment variable: use A-Z, a-z, 0-9 and `_`, not starting with a digit")]
+    #[error(
+        "`{0}` is not the name of an environment variable: use A-Z, a-z, 0-9 and `_`, not starting with a digit"
+    )]
     Env(String),
     #[error("`{0}` can't be given to a skill: the dynamic loader or interpreter would obey it")]
     ReservedEnv(String),
@@ -41,7 +45,9 @@ impl RunId {
 }
 
 /// `category/name` or `name`, as a manifest claims it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct SkillId(String);
 string_value!(SkillId);
@@ -51,7 +57,8 @@ impl SkillId {
         let word = |w: &str| {
             !w.is_empty()
                 && w.len() <= 128
-                && w.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+                && w.chars()
+                    .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
                 && !w.starts_with('.')
         };
         let mut words = text.split('/');
@@ -60,7 +67,11 @@ impl SkillId {
             (Some(category), Some(name), None) => word(category) && word(name),
             _ => false,
         };
-        if valid { Ok(SkillId(text.to_owned())) } else { Err(IdError::Skill(text.chars().take(200).collect())) }
+        if valid {
+            Ok(SkillId(text.to_owned()))
+        } else {
+            Err(IdError::Skill(text.chars().take(200).collect()))
+        }
     }
 
     pub fn category(&self) -> Option<&str> {
@@ -101,8 +112,11 @@ impl Digest {
 
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.strip_prefix("sha256:")?;
-        (hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
-            .then(|| Digest(text.to_owned()))
+        (hex.len() == 64
+            && hex
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
+        .then(|| Digest(text.to_owned()))
     }
 
     /// The hex digits alone: safe as a file name.
@@ -112,7 +126,9 @@ impl Digest {
 }
 
 /// The name of an environment variable that may be given to a skill.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct EnvName(String);
 string_value!(EnvName);
@@ -127,8 +143,26 @@ impl EnvName {
             return Err(IdError::Env(text.chars().take(200).collect()));
         }
         // These change what code runs before the skill's own does.
-        let reserved = ["LD_", "PYTHON", "GLIBC_TUNABLES", "GCONV_PATH", "NODE_OPTIONS", "BASH_ENV", "ENV", "SHELLOPTS", "PATH", "HOME", "SKILLCELL_"];
-        let is_reserved = reserved.iter().any(|r| if r.ends_with('_') || *r == "PYTHON" { text.starts_with(r) } else { text == *r });
+        let reserved = [
+            "LD_",
+            "PYTHON",
+            "GLIBC_TUNABLES",
+            "GCONV_PATH",
+            "NODE_OPTIONS",
+            "BASH_ENV",
+            "ENV",
+            "SHELLOPTS",
+            "PATH",
+            "HOME",
+            "SKILLCELL_",
+        ];
+        let is_reserved = reserved.iter().any(|r| {
+            if r.ends_with('_') || *r == "PYTHON" {
+                text.starts_with(r)
+            } else {
+                text == *r
+            }
+        });
         if is_reserved {
             return Err(IdError::ReservedEnv(text.to_owned()));
         }
@@ -158,18 +192,32 @@ mod tests {
         for good in ["hello", "bio/sequence_ops", "a-b/c.d"] {
             assert!(SkillId::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "/", "a/", "a/b/c", "..", "a/../b", ".hidden", "a b", "a\n"] {
+        for bad in [
+            "", "/", "a/", "a/b/c", "..", "a/../b", ".hidden", "a b", "a\n",
+        ] {
             assert!(SkillId::parse(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn variables_that_steer_the_loader_are_reserved() {
-        for bad in ["LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "PATH", "BASH_ENV"] {
-            assert!(matches!(EnvName::parse(bad), Err(IdError::ReservedEnv(_))), "{bad}");
+        for bad in [
+            "LD_PRELOAD",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+            "PATH",
+            "BASH_ENV",
+        ] {
+            assert!(
+                matches!(EnvName::parse(bad), Err(IdError::ReservedEnv(_))),
+                "{bad}"
+            );
         }
         for bad in ["", "1A", "A-B", "A=B", "A\0"] {
-            assert!(matches!(EnvName::parse(bad), Err(IdError::Env(_))), "{bad:?}");
+            assert!(
+                matches!(EnvName::parse(bad), Err(IdError::Env(_))),
+                "{bad:?}"
+            );
         }
         assert!(EnvName::parse("ETHERSCAN_API_KEY").is_ok());
     }

@@ -3,7 +3,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How strongly a call is separated from the host, weakest first: the order is the comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// The caller's own process. From a manifest this is a request for trust, never a permission.

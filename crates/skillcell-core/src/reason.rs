@@ -4,7 +4,9 @@ use std::fmt;
 
 /// Why something was denied, refused or failed. Closed on purpose: log, envelope and message share
 /// these codes, and tools match on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     // Denials.

@@ -9,7 +9,9 @@ pub enum SizeError {
     Size(String),
     #[error("`{0}` is not a duration: write a number and a unit, such as 500ms, 30s or 2m")]
     Duration(String),
-    #[error("`{0}` is not a number of CPUs: write a number above 0 and at most 1024, such as 1 or 0.5")]
+    #[error(
+        "`{0}` is not a number of CPUs: write a number above 0 and at most 1024, such as 1 or 0.5"
+    )]
     Cpu(String),
 }
 
@@ -35,7 +37,9 @@ impl Raw {
 /// Splits `12.5 MiB` into its number and its unit.
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
     let number: f64 = text[..split].parse().ok()?;
     number.is_finite().then_some((number, text[split..].trim()))
 }
@@ -70,7 +74,11 @@ impl ByteSize {
         };
         let bytes = number * factor as f64;
         // Above 2^53 a float no longer counts single bytes; no quota is that large.
-        if (1.0..9.0e15).contains(&bytes) { Ok(ByteSize(bytes as u64)) } else { Err(error()) }
+        if (1.0..9.0e15).contains(&bytes) {
+            Ok(ByteSize(bytes as u64))
+        } else {
+            Err(error())
+        }
     }
 }
 
@@ -136,7 +144,11 @@ impl Timeout {
             _ => return Err(error()),
         };
         let millis = number * factor;
-        if (1.0..=7.0 * 86_400_000.0).contains(&millis) { Ok(Timeout(millis as u64)) } else { Err(error()) }
+        if (1.0..=7.0 * 86_400_000.0).contains(&millis) {
+            Ok(Timeout(millis as u64))
+        } else {
+            Err(error())
+        }
     }
 }
 
@@ -156,7 +168,11 @@ impl std::str::FromStr for Timeout {
 
 impl fmt::Display for Timeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_multiple_of(1000) { write!(f, "{}s", self.0 / 1000) } else { write!(f, "{}ms", self.0) }
+        if self.0.is_multiple_of(1000) {
+            write!(f, "{}s", self.0 / 1000)
+        } else {
+            write!(f, "{}ms", self.0)
+        }
     }
 }
 
@@ -184,7 +200,9 @@ impl CpuCount {
     pub fn parse(text: &str) -> Result<Self, SizeError> {
         let error = || SizeError::Cpu(text.chars().take(100).collect());
         match number_and_unit(text) {
-            Some((n, "")) if (0.01..=1024.0).contains(&n) => Ok(CpuCount((n * 1000.0).round() as u32)),
+            Some((n, "")) if (0.01..=1024.0).contains(&n) => {
+                Ok(CpuCount((n * 1000.0).round() as u32))
+            }
             _ => Err(error()),
         }
     }
@@ -216,9 +234,25 @@ mod tests {
     #[test]
     fn sizes_parse_with_units_and_print_the_shortest_exact_form() {
         assert_eq!(ByteSize::parse("64MiB"), Ok(ByteSize::mib(64)));
-        assert_eq!(ByteSize::parse("1.5GiB").map(|s| s.to_string()), Ok("1536MiB".into()));
-        assert_eq!(ByteSize::parse("1000").map(|s| s.to_string()), Ok("1000B".into()));
-        for bad in ["", "0", "-1", "MiB", "1XB", "1e9", "nan", "inf", "999999999999999GiB"] {
+        assert_eq!(
+            ByteSize::parse("1.5GiB").map(|s| s.to_string()),
+            Ok("1536MiB".into())
+        );
+        assert_eq!(
+            ByteSize::parse("1000").map(|s| s.to_string()),
+            Ok("1000B".into())
+        );
+        for bad in [
+            "",
+            "0",
+            "-1",
+            "MiB",
+            "1XB",
+            "1e9",
+            "nan",
+            "inf",
+            "999999999999999GiB",
+        ] {
             assert!(ByteSize::parse(bad).is_err(), "{bad}");
         }
     }

@@ -235,14 +235,17 @@ impl CellCgroup {
         Ok(None)
     }
 
-    /// Puts a process into the v1 folders; in v2 it was born there.
-    pub(crate) fn attach(&self, pid: i32) -> Result<()> {
-        for (version, _, path) in &self.folders {
-            if *version == CgroupVersion::V1 {
-                write(path, "cgroup.procs", &pid.to_string())?;
-            }
-        }
-        Ok(())
+    /// The v1 folders' doors, for the child to walk through by itself; in v2 it is born there.
+    ///
+    /// A thread that moves itself takes no global lock. Moving another process does, and waits for
+    /// every CPU to pass a grace period: tens of milliseconds on a busy machine.
+    pub(crate) fn doors(&self) -> Result<Vec<OwnedFd>> {
+        let v1 = self.folders.iter().filter(|(version, _, _)| *version == CgroupVersion::V1);
+        v1.map(|(_, _, path)| {
+            let tasks = path.join("tasks");
+            open(&tasks, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).during_at(Step::Cgroup, &tasks)
+        })
+        .collect()
     }
 
     pub fn usage(&self) -> CgroupUsage {
@@ -284,6 +287,14 @@ impl CellCgroup {
             }
         }
     }
+}
+
+/// Moves the calling thread, which is the whole process, through the doors.
+pub(crate) fn join_through(doors: &[OwnedFd]) -> Result<()> {
+    for door in doors {
+        rustix::io::write(door, b"0").during(Step::Cgroup)?;
+    }
+    Ok(())
 }
 
 impl Drop for CellCgroup {

@@ -34,8 +34,8 @@ impl Python {
         // Shims (pyenv, asdf) are scripts: the interpreters behind them are tried after real ones.
         on_path
             .filter_map(|path| Python::at(&path))
-            .chain(behind_shims())
             .next()
+            .or_else(|| behind_shims().into_iter().next())
             .ok_or_else(|| CallError::InterpreterMissing {
                 program: "python3".into(),
                 hint: "install Python 3.8 or newer, or name one with --python PATH".into(),

@@ -6,6 +6,8 @@
 mod call;
 mod collect;
 mod error;
+mod explain;
+mod install;
 mod interpreter;
 mod marshal;
 mod notify;
@@ -22,8 +24,11 @@ mod watch;
 
 pub use call::run;
 pub use error::CallError;
+pub use explain::{Explanation, Interprets, explain};
+pub use install::{Installed, prepare_dependencies};
 pub use interpreter::{Python, find_program};
-pub use prepare::{Dependencies, Ready, dependencies, prepare};
+pub use params::check_schema;
+pub use prepare::{Dependencies, Ready, dependencies, open_bundle, prepare};
 pub use request::{EnvArg, Interaction, ParamsSource, Quiet, Request};
 
 use serde_json::value::RawValue;

@@ -128,12 +128,21 @@ fn wide_integer(json: &str) -> Option<String> {
     None
 }
 
+/// Whether a skill's `parameters` are a JSON Schema that params can be checked against.
+pub fn check_schema(schema: &Value) -> Result<(), CallError> {
+    validator(schema).map(drop)
+}
+
+fn validator(schema: &Value) -> Result<jsonschema::Validator, CallError> {
+    jsonschema::options()
+        .build(schema)
+        .map_err(|e| CallError::SchemaInvalid(clip(&e.to_string())))
+}
+
 /// Checks params against the manifest's schema. References outside of it are not followed.
 pub(crate) fn validate(params: &Value, schema: Option<&Value>) -> Result<(), CallError> {
     let Some(schema) = schema else { return Ok(()) };
-    let validator = jsonschema::options()
-        .build(schema)
-        .map_err(|e| CallError::SchemaInvalid(e.to_string()))?;
+    let validator = validator(schema)?;
     let mut errors = validator.iter_errors(params);
     let Some(first) = errors.next() else {
         return Ok(());

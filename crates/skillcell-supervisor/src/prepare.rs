@@ -6,10 +6,10 @@ use crate::{CallError, Interaction, Python, Request, params, paths};
 use rustix::fd::BorrowedFd;
 use serde_json::Value;
 use skillcell_bundle::{Bundle, SearchPath, locate};
-use skillcell_core::{HostFacts, SkillRef};
+use skillcell_core::{HostFacts, Isolation, SkillRef};
 use skillcell_deps::{BuildLimits, Cache, DepsRequest, Environment, Progress, PythonFacts};
 use skillcell_manifest::{Entry, MAX_BYTES};
-use skillcell_plan::{CallerGrants, Plan, PlanInput, missing_required_env};
+use skillcell_plan::{CallerGrants, ParamPath, Plan, PlanInput, missing_required_env};
 use skillcell_policy::{Ceiling, Layers, OperatorPolicy, Subject};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -28,18 +28,21 @@ pub struct Ready {
 }
 
 /// Finds and opens the skill of a request.
-pub(crate) fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
-    // The interpreter's own packages are where `pip install skillware` puts skills.
-    let mut packages: Vec<PathBuf> = Vec::new();
-    if let Some(deps) = &request.deps {
-        packages.extend(skillcell_bundle::site_packages_of_prefix(deps));
-    }
-    if !Path::new(&request.skill).exists()
-        && let Ok(python) = Python::find(request.python.as_deref(), request.deps.as_deref())
-    {
-        packages.extend(python.site_packages());
-    }
-    let folder = locate(&request.skill, &SearchPath::from_env(&packages))?;
+pub fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
+    let search = if Path::new(&request.skill).exists() {
+        SearchPath::default()
+    } else {
+        // The interpreter's own packages are where `pip install skillware` puts skills.
+        let mut packages: Vec<PathBuf> = Vec::new();
+        if let Some(deps) = &request.deps {
+            packages.extend(skillcell_bundle::site_packages_of_prefix(deps));
+        }
+        if let Ok(python) = Python::find(request.python.as_deref(), request.deps.as_deref()) {
+            packages.extend(python.site_packages());
+        }
+        SearchPath::from_env(&packages)
+    };
+    let folder = locate(&request.skill, &search)?;
     let mut bundle = Bundle::open(&folder)?;
     if let Some(entry) = &request.entry {
         bundle.select_entry(entry)?;
@@ -60,7 +63,7 @@ pub fn prepare(
         digest: None,
     };
     let digest = bundle.digest()?;
-    skill.digest = Some(digest.clone());
+    skill.digest = Some(digest);
     if matches!(bundle.manifest.entry, Entry::None) {
         return Err(CallError::NoEntry(
             bundle.manifest.id.to_string(),
@@ -81,30 +84,7 @@ pub fn prepare(
         Some(params) => paths::in_params(&bundle.manifest, params)?,
         None => Vec::new(),
     };
-    let caller = CallerGrants {
-        env: request.env.iter().map(|e| e.name.clone()).collect(),
-        read: paths::flags(&request.read, "--read")?,
-        write: paths::flags(&request.write, "--write")?,
-        timeout: request.timeout,
-        memory: request.memory,
-        isolation: request.isolation,
-        trust: request.trust,
-        allow_degraded: request.allow_degraded.clone(),
-        params: param_paths,
-    };
-    let ceiling = policy_layers(request)?.ceiling_for(&Subject {
-        id: &bundle.manifest.id,
-        category: bundle.manifest.category.as_deref(),
-        digest: Some(&digest),
-        path: Some(&bundle.root),
-    });
-    let plan = skillcell_plan::plan(&PlanInput {
-        skill: skill.clone(),
-        manifest: &bundle.manifest,
-        ceiling: &ceiling,
-        caller: &caller,
-        host: &host,
-    })?;
+    let (plan, ceiling) = decide(request, &bundle, skill, param_paths, &host)?;
     let env = env_values(request, &bundle, &plan)?;
     let interpreter = program::interpreter(
         &bundle.manifest,
@@ -121,6 +101,41 @@ pub fn prepare(
         env,
         interpreter,
     })
+}
+
+/// Makes the plan: what is asked, what policy and flags allow, what the host can hold.
+pub(crate) fn decide(
+    request: &Request,
+    bundle: &Bundle,
+    skill: &SkillRef,
+    param_paths: Vec<ParamPath>,
+    host: &HostFacts,
+) -> Result<(Plan, Ceiling), CallError> {
+    let caller = CallerGrants {
+        env: request.env.iter().map(|e| e.name.clone()).collect(),
+        read: paths::flags(&request.read, "--read")?,
+        write: paths::flags(&request.write, "--write")?,
+        timeout: request.timeout,
+        memory: request.memory,
+        isolation: request.isolation,
+        trust: request.trust,
+        allow_degraded: request.allow_degraded.clone(),
+        params: param_paths,
+    };
+    let ceiling = policy_layers(request)?.ceiling_for(&Subject {
+        id: &bundle.manifest.id,
+        category: bundle.manifest.category.as_deref(),
+        digest: skill.digest.as_ref(),
+        path: Some(&bundle.root),
+    });
+    let plan = skillcell_plan::plan(&PlanInput {
+        skill: skill.clone(),
+        manifest: &bundle.manifest,
+        ceiling: &ceiling,
+        caller: &caller,
+        host,
+    })?;
+    Ok((plan, ceiling))
 }
 
 fn policy_layers(request: &Request) -> Result<Layers, CallError> {
@@ -223,17 +238,48 @@ pub fn dependencies(
     let Interpreter::Python(python) = &ready.interpreter else {
         return Ok(Dependencies::default());
     };
-    let mut requirements = ready.bundle.requirements()?;
-    if matches!(ready.bundle.manifest.entry, Entry::PythonClass { .. })
-        && ready.bundle.needs_skillware()?
-    {
-        requirements.push(match ready.bundle.skillware_version() {
+    let requirements = requirements(&ready.bundle)?;
+    let terms = InstallTerms {
+        source_builds: ready.ceiling.source_builds.value,
+        isolation: ready.plan.isolation,
+        host: &ready.host,
+    };
+    let environment = install(&requirements, python, &terms, ui, interrupt)?;
+    Ok(Dependencies {
+        folders: environment.iter().map(|e| e.site.clone()).collect(),
+        environment,
+    })
+}
+
+/// Everything that the skill's Python needs: what it says, and its framework where it imports it.
+pub(crate) fn requirements(bundle: &Bundle) -> Result<Vec<String>, CallError> {
+    let mut requirements = bundle.requirements()?;
+    if matches!(bundle.manifest.entry, Entry::PythonClass { .. }) && bundle.needs_skillware()? {
+        requirements.push(match bundle.skillware_version() {
             Some(version) => format!("skillware=={version}"),
             None => "skillware".to_owned(),
         });
     }
+    Ok(requirements)
+}
+
+/// Under what an install may happen.
+pub(crate) struct InstallTerms<'a> {
+    pub(crate) source_builds: bool,
+    pub(crate) isolation: Isolation,
+    pub(crate) host: &'a HostFacts,
+}
+
+/// Installs a set of requirements once; none need no environment.
+pub(crate) fn install(
+    requirements: &[String],
+    python: &Python,
+    terms: &InstallTerms<'_>,
+    ui: &dyn Interaction,
+    interrupt: Option<BorrowedFd<'_>>,
+) -> Result<Option<Environment>, CallError> {
     if requirements.is_empty() {
-        return Ok(Dependencies::default());
+        return Ok(None);
     }
     let python = PythonFacts {
         executable: python.executable.clone(),
@@ -241,19 +287,16 @@ pub fn dependencies(
         version: python.version,
     };
     let deps = DepsRequest {
-        requirements: &requirements,
+        requirements,
         python: &python,
-        source_builds: ready.ceiling.source_builds.value,
-        isolation: ready.plan.isolation,
-        host: &ready.host,
+        source_builds: terms.source_builds,
+        isolation: terms.isolation,
+        host: terms.host,
         limits: BuildLimits::default(),
         interrupt,
     };
-    let environment = skillcell_deps::ensure(&Cache::default_location()?, &deps, &Tell(ui))?;
-    Ok(Dependencies {
-        folders: vec![environment.site.clone()],
-        environment: Some(environment),
-    })
+    let cache = Cache::default_location()?;
+    Ok(Some(skillcell_deps::ensure(&cache, &deps, &Tell(ui))?))
 }
 
 /// The packages of a virtualenv, or of a plain folder.

@@ -16,6 +16,7 @@ pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) ->
         Some(Message::Go) => {}
         _ => sys::exit_now(1), // the supervisor is gone
     }
+    crate::cgroup::join_through(&inherited.doors)?;
     sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).during(Step::Subreaper)?;
     let binary = match &inherited.binary_tree {
         Some(tree) => tree

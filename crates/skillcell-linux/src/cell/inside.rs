@@ -24,6 +24,8 @@ pub(super) struct Inherited {
     /// This binary, for init; cloned already where the caller is privileged.
     pub(super) binary: Bind,
     pub(super) binary_tree: Option<OwnedFd>,
+    /// Of the call's cgroups.
+    pub(super) doors: Vec<OwnedFd>,
 }
 
 /// Runs in the child; never returns to the supervisor's code.
@@ -48,6 +50,7 @@ fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Resul
         Some(Message::Go) => {}
         _ => sys::exit_now(1), // the supervisor is gone
     }
+    crate::cgroup::join_through(&inherited.doors)?;
     take_ids(world)?;
     // Memory of this copy of the supervisor can't be read from the cell, whatever runs in it. Not
     // earlier: an ordinary supervisor could no longer write the maps, because root would own them.

@@ -88,6 +88,7 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         .map_err(|e| LinuxError::io(Step::Pipe, &e))?;
     let binary = binary_bind()?;
     let trees = clone_trees(spec, &binary)?;
+    let doors = cgroup.map_or_else(|| Ok(Vec::new()), CellCgroup::doors)?;
     let namespaces = match &spec.world {
         World::Namespaces(NamespaceSpec {
             network: NetworkSpace::Private,
@@ -119,6 +120,7 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
                     trees,
                     binary,
                     binary_tree,
+                    doors,
                 },
             )
         }
@@ -152,9 +154,6 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
     // From here on an early return drops the cell, which kills the child.
     if let World::Namespaces(world) = &spec.world {
         write_maps(pid, world.ids)?;
-    }
-    if let Some(cgroup) = cgroup {
-        cgroup.attach(pid)?;
     }
     fdpass::send_go(&cell.handshake)?;
     let handed = await_ready(&cell)?;
