@@ -46,12 +46,15 @@ fn an_id_is_found_on_the_skill_path_and_in_the_skills_folder() {
 fn an_id_can_t_climb_out_of_the_places() {
     let _shared = shared();
     let cell = cell();
-    cell.file("outside/tool/manifest.yaml", "name: tool\nversion: 1.0.0\n");
-    cell.file("outside/tool/skill.py", SKILL);
-    cell.folder("shelf");
+    cell.file(
+        "deep/outside/tool/manifest.yaml",
+        "name: tool\nversion: 1.0.0\n",
+    );
+    cell.file("deep/outside/tool/skill.py", SKILL);
+    cell.folder("deep/shelf");
     let call = cell.call("../outside/tool").flags(["--params", "{}"]);
     let outcome = call
-        .host_env("SKILLCELL_SKILL_PATH", cell.path("shelf"))
+        .host_env("SKILLCELL_SKILL_PATH", cell.path("deep/shelf"))
         .run();
     outcome.assert_error("invalid_input", 2, &["skill_not_found", "invalid_usage"]);
 }

@@ -1,6 +1,7 @@
 //! The contract that callers build on: envelope, exit codes, messages.
 
 mod agent_skills;
+mod audit;
 mod bad_input;
 mod bad_skills;
 mod commands;

@@ -26,7 +26,9 @@ fn cases(cell: &Cell) -> Value {
         .arg("-B")
         .arg(venv::script("cases.py"))
         .arg(venv::skills())
-        .arg(cell.path("work"));
+        .arg(cell.path("work"))
+        // Packages leave files of their own there, which are not the call's.
+        .env("TMPDIR", cell.path("work"));
     let made = Child::spawn(command, None)
         .finish()
         .expect_success("cases.py");

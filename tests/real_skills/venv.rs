@@ -55,7 +55,9 @@ pub fn offline_python(
         .args(["--user", "--map-root-user", "--net"])
         .arg(venv().join("bin/python"))
         .args(arguments);
-    command.envs(env.iter().cloned());
+    command
+        .envs(env.iter().cloned())
+        .env("TMPDIR", cell.path("work"));
     Child::spawn(command, Some(stdin.as_bytes())).finish()
 }
 

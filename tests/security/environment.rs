@@ -98,7 +98,10 @@ for pid in pids:
     for name in ('mem', 'maps', 'environ', 'auxv', 'stack', 'syscall', 'fd'):
         path = f'/proc/{pid}/{name}'
         try:
-            data = os.listdir(path) if name == 'fd' else open(path, 'rb').read(64) if name != 'mem' else open(path, 'r+b')
+            if name == 'fd':  # how many there are is no secret, what they are is
+                data = [os.readlink(f'{path}/{fd}') for fd in os.listdir(path)]
+            else:
+                data = open(path, 'rb').read(64) if name != 'mem' else open(path, 'r+b')
         except OSError:
             continue
         if data:

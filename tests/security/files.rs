@@ -1,7 +1,7 @@
 //! Reading: nothing of the host but what was granted.
 
 use serde_json::json;
-use skillcell_tests::{Probe, claim, sandbox_claim};
+use skillcell_tests::{Plain, Probe, claim, sandbox_claim};
 use std::os::unix::fs::symlink;
 
 const READ: &str = "value = open(args['path']).read()";
@@ -29,8 +29,9 @@ claim! {
     }
 }
 
-claim! {
-    /// Accounts, hosts and keys of the machine are not the skill's business; the cell's `/etc` is made up.
+sandbox_claim! {
+    because crate::not_promised::SYSTEM_FILES;
+    /// Accounts of the machine are not the skill's business; the cell's `/etc` is made up.
     fn accounts_of_the_host_are_unreadable(cell) {
         let probe = Probe::new("
 text = open('/etc/passwd').read()
@@ -41,6 +42,31 @@ value = text
         // Found on every system, and no account that a cell needs.
         cell.assert_stops(&probe.args(json!({"user": "daemon"})));
     }
+}
+
+claim! {
+    /// `/etc/shadow` is for root alone, whom a cell must not give its rights.
+    fn secrets_of_root_are_unreadable(cell) {
+        cell.assert_stops(&Probe::new(READ).args(json!({"path": "/etc/shadow"})).plain(Plain::Root));
+    }
+}
+
+claim! {
+    fn details_of_the_machine_in_proc_are_unreadable(cell) {
+        for name in ["cmdline", "partitions", "diskstats", "interrupts", "key-users", "cgroups", "net/unix"] {
+            let probe = Probe::new("value = open('/proc/' + args['name']).read(); assert args['word'] in value");
+            // A word that only the host's own would have.
+            let word = if name == "net/unix" { "@" } else { "" };
+            let _listener = (name == "net/unix").then(|| abstract_listener(cell.mark()));
+            cell.assert_stops(&probe.args(json!({"name": name, "word": word})));
+        }
+    }
+}
+
+fn abstract_listener(name: &str) -> std::os::unix::net::UnixListener {
+    use std::os::linux::net::SocketAddrExt;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name).expect("a short name");
+    std::os::unix::net::UnixListener::bind_addr(&address).expect("a new name")
 }
 
 claim! {
@@ -69,16 +95,12 @@ claim! {
         let secret = cell.file("work/secret.txt", "secret");
         symlink(&secret, folder.join("absolute")).expect("own folder");
         symlink("../secret.txt", folder.join("relative")).expect("own folder");
-        symlink("/proc/self/root/etc/passwd", folder.join("magic")).expect("own folder");
-        for name in ["absolute", "relative"] {
+        let magic = format!("/proc/self/root{}", secret.display());
+        symlink(magic, folder.join("magic")).expect("own folder");
+        for name in ["absolute", "relative", "magic"] {
             let probe = Probe::new(READ).args(json!({"path": folder.join(name)}));
             cell.assert_stops_with(&probe, |call| call.read(&folder));
         }
-        let magic = Probe::new("
-text = open(args['path']).read()
-assert 'daemon:' in text, 'not the file of the host'
-").args(json!({"path": folder.join("magic")}));
-        cell.assert_stops_with(&magic, |call| call.read(&folder));
     }
 }
 

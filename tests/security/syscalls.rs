@@ -111,7 +111,7 @@ claim! {
             privileged("move_mount", 429, json!([-1, 0, -1, 0, 0])),
             privileged("fsopen", 430, json!([0, 0])),
             privileged("fsmount", 432, json!([-1, 0, 0])),
-            call("fspick", 433, json!([-1, 0, 255])),
+            privileged("fspick", 433, json!([-1, 0, 255])),
             call("mount_setattr", 442, json!([-1, 0, 0, 0, 0])),
         ]);
     }
