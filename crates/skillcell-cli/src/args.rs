@@ -1,6 +1,7 @@
 //! The command line, as it is typed.
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use crate::args_deps::DepsArgs;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use skillcell_core::{ByteSize, Control, EnvName, Isolation, Timeout};
 use skillcell_supervisor::EnvArg;
 use std::path::PathBuf;
@@ -25,6 +26,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a skill in a cell and print its result
     Run(Box<RunArgs>),
+    /// Show what a call would be allowed, and who said so; nothing runs
+    Explain(Box<ExplainArgs>),
+    /// Check skills and policies, and say where they are wrong
+    Check(CheckArgs),
+    /// Show what this host can enforce, what is missing, and how to get it
+    Doctor(DoctorArgs),
+    /// Print the JSON Schemas of manifests, policies and the envelope
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Install, list and remove the packages that skills need
+    Deps(DepsArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -124,6 +137,107 @@ pub(crate) struct RunArgs {
     /// Arguments for the script
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) args: Vec<String>,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  skillcell explain examples/skills/hello
+  skillcell explain finance/wallet_screening --env ETHERSCAN_API_KEY --policy skillcell.yaml
+  skillcell explain office/pdf_form_filler --params-file call.json --read /data --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+
+    /// Print the plan, its grants and what a call needs as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  skillcell check examples/skills/*/
+  skillcell check my-skill /etc/skillcell/skillcell.yaml --json
+  skillcell check --policy team-policy.yaml
+
+A folder or an id is a skill. security_policy.yaml is a skill's policy file; every other YAML file,
+and every file after --policy, is an operator policy. Exit code 2 when there is an error, 0 when
+there are warnings at most.";
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub(crate) struct CheckArgs {
+    /// Skills and policy files
+    #[arg(value_name = "SKILL|POLICY", required_unless_present = "policy", value_hint = ValueHint::AnyPath)]
+    pub(crate) subjects: Vec<String>,
+
+    /// An operator policy, whatever its name (may be given several times)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) policy: Vec<PathBuf>,
+
+    /// Print every problem as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  skillcell doctor
+  skillcell doctor --json
+
+Exit code 0 when the sandbox level is fully available here, 5 when it isn't.";
+
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub(crate) struct DoctorArgs {
+    /// Print all facts as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  skillcell schema
+  skillcell schema policy > skillcell.schema.json
+  skillcell schema --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub(crate) struct SchemaArgs {
+    /// Which one; without a name they are listed
+    pub(crate) name: Option<SchemaName>,
+
+    /// Without a name: print all of them as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// manifest.yaml, the parts that Skillcell reads
+    Manifest,
+    /// security_policy, in a manifest or in a file of its own
+    #[value(alias = "security_policy")]
+    SecurityPolicy,
+    /// skillcell.yaml, the operator's policy
+    Policy,
+    /// What `skillcell run --json` prints
+    Envelope,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  skillcell completions bash > ~/.local/share/bash-completion/completions/skillcell
+  skillcell completions zsh > ~/.zfunc/_skillcell
+  skillcell completions fish > ~/.config/fish/completions/skillcell.fish";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that the script is for
+    pub(crate) shell: clap_complete::Shell,
 }
 
 fn parse_env(text: &str) -> Result<EnvArg, String> {

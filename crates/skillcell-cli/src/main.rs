@@ -1,8 +1,11 @@
 //! The `skillcell` command: arguments, output and exit codes. The work is done by the libraries.
 
 mod args;
+mod args_deps;
 mod commands;
 mod output;
+mod schemas;
+mod table;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -28,9 +28,55 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// A line on stdout. False when nobody could read it.
+/// A line on stdout. False when nobody could read it, which only matters for a result.
 pub(crate) fn line(text: &str) -> bool {
     writeln!(std::io::stdout().lock(), "{text}").is_ok()
+}
+
+/// Text with styles on stdout. Whoever closed the other end (`| head`) has seen enough.
+pub(crate) fn print(text: &str) {
+    let mut out = anstream::stdout().lock();
+    write!(out, "{text}")
+        .and_then(|()| out.flush())
+        .unwrap_or(());
+}
+
+/// A value as JSON on stdout, indented: these are read by people too.
+pub(crate) fn json_value<T: serde::Serialize>(value: &T) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => print_raw(&format!("{text}\n")),
+        Err(error) => warning(&format!("the answer can't be written as JSON: {error}")),
+    }
+}
+
+/// Text on stdout as it is.
+pub(crate) fn print_raw(text: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .unwrap_or(());
+}
+
+/// How an answer is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Human,
+    Json,
+}
+
+impl Format {
+    pub(crate) fn of(json: bool) -> Self {
+        if json { Format::Json } else { Format::Human }
+    }
+}
+
+/// A command that failed as a whole: its error, and the exit code for it.
+pub(crate) fn failure(status: Status, body: &ErrorBody, format: Format) -> ExitCode {
+    match format {
+        Format::Human => error(body),
+        Format::Json => json_value(&serde_json::json!({"status": status, "error": body})),
+    }
+    ExitCode::from(status.exit_code())
 }
 
 /// The envelope, and the exit code that its status stands for.
@@ -57,8 +103,12 @@ pub(crate) fn warning(text: &str) {
 }
 
 pub(crate) fn error(body: &ErrorBody) {
-    stderr("error", ERROR, &body.message);
-    if let Some(hint) = &body.hint {
+    error_line(&body.message, body.hint.as_deref());
+}
+
+pub(crate) fn error_line(message: &str, hint: Option<&str>) {
+    stderr("error", ERROR, message);
+    if let Some(hint) = hint {
         stderr("hint", HINT, hint);
     }
 }

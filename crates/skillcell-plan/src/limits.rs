@@ -95,6 +95,21 @@ impl Narrow<'_> {
     }
 }
 
+impl Default for Limits {
+    /// What a skill gets that asks for nothing.
+    fn default() -> Self {
+        Limits {
+            timeout: TIMEOUT,
+            cpu: CPU,
+            memory: MEMORY,
+            processes: PROCESSES,
+            output: OUTPUT,
+            scratch: SCRATCH,
+            scratch_inodes: inodes(SCRATCH),
+        }
+    }
+}
+
 /// One inode per page of scratch. Inodes are kernel memory, so there is a most; a skill needs a few
 /// even in a tiny scratch, so there is a least.
 fn inodes(scratch: ByteSize) -> u64 {

@@ -1,6 +1,12 @@
 //! One file per command.
 
+mod check;
+mod completions;
+mod deps;
+mod doctor;
+mod explain;
 mod run;
+mod schema;
 
 use crate::args::{Cli, Command};
 use std::process::ExitCode;
@@ -8,5 +14,11 @@ use std::process::ExitCode;
 pub(crate) fn dispatch(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Run(args) => run::run(*args),
+        Command::Explain(args) => explain::explain(*args),
+        Command::Check(args) => check::check(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Schema(args) => schema::schema(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Deps(args) => deps::deps(args.command),
     }
 }
