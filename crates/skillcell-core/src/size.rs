@@ -17,7 +17,7 @@ pub enum SizeError {
 
 /// What YAML and JSON may hold where a quantity is meant.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number or a text")]
 enum Raw {
     Integer(u64),
     Float(f64),
@@ -99,7 +99,7 @@ impl std::str::FromStr for ByteSize {
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
-            if self.0 >= 1 << shift && self.0 % (1 << shift) == 0 {
+            if self.0 >= 1 << shift && self.0.is_multiple_of(1 << shift) {
                 return write!(f, "{}{unit}", self.0 >> shift);
             }
         }
