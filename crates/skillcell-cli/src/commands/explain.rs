@@ -6,7 +6,7 @@ use crate::output::{self, Format, printable};
 use crate::table::{heading, table};
 use serde_json::{Value, json};
 use skillcell_core::EnforcementStatus;
-use skillcell_manifest::{Entry, Runtime};
+use skillcell_manifest::{Entry, ParamAccess, Runtime};
 use skillcell_supervisor::{Explanation, Interprets};
 use std::process::ExitCode;
 
@@ -48,6 +48,7 @@ fn as_json(found: &Explanation) -> Value {
         "requirements": found.requirements,
         "missing_env": found.missing_env,
         "parameters": manifest.parameters,
+        "path_params": manifest.security_policy.filesystem.params,
         "warnings": warnings,
     })
 }
@@ -79,6 +80,7 @@ fn as_text(found: &Explanation) -> String {
         ("Grants", grants(found)),
         ("Held on this host by", receipt(found)),
         ("Params", params(manifest.parameters.as_ref())),
+        ("Host paths in params", path_params(found)),
         ("Dependencies", dependencies(found)),
         ("Before a call can be made", to_do(found)),
     ] {
@@ -220,6 +222,39 @@ fn type_of(property: &Value) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
+}
+
+/// Params that hold paths, and where those may lead without a flag.
+fn path_params(found: &Explanation) -> String {
+    let asked = &found.bundle.manifest.security_policy.filesystem.params;
+    let rows: Vec<[String; 3]> = asked
+        .iter()
+        .map(|(name, access)| {
+            let (word, roots, flag) = match access {
+                ParamAccess::Read => ("read", &found.ceiling.read, "--read PATH"),
+                ParamAccess::Write => ("write", &found.ceiling.write, "--write PATH"),
+            };
+            let roots_text: Vec<String> = roots
+                .value
+                .iter()
+                .map(|root| root.display().to_string())
+                .collect();
+            let granted = if roots_text.is_empty() {
+                format!("by {flag} only")
+            } else {
+                format!(
+                    "under {} ({}), or by {flag}",
+                    roots_text.join(", "),
+                    roots.origin
+                )
+            };
+            [name.clone(), word.to_owned(), granted]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    table(["param", "access", "granted"], &rows)
 }
 
 fn dependencies(found: &Explanation) -> String {

@@ -58,6 +58,15 @@ fn explain_needs_no_params_but_checks_those_that_are_given() {
 }
 
 #[test]
+fn explain_says_how_paths_in_params_are_granted() {
+    let output = skillcell(&["explain", example("file_report").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    assert!(text.contains("by --read PATH only"), "{text}");
+    assert!(text.contains("by --write PATH only"), "{text}");
+}
+
+#[test]
 fn explain_of_an_agent_skill_names_its_scripts() {
     let output = skillcell(&["explain", example("shell-tool").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
