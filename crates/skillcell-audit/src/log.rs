@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn each_line_carries_the_hash_of_the_one_before() {
-        let folder = std::env::temp_dir().join(format!("skillcell-audit-{}", std::process::id()));
-        let path = folder.join("audit.jsonl");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.jsonl");
         let run = RunId::new(1, 2);
         let mut heads = vec![GENESIS.to_owned()];
         for _ in 0..3 {
@@ -205,6 +205,5 @@ mod tests {
             assert_eq!(value["previous"], head[0].as_str());
             assert_eq!(hex(&Sha256::digest(line.as_bytes())), head[1]);
         }
-        std::fs::remove_dir_all(folder).expect("removes");
     }
 }

@@ -81,6 +81,7 @@ pub struct Prepared {
     pub(crate) spec: CellSpec,
     pub(crate) cgroup: Option<CellCgroup>,
     pub(crate) outputs: Vec<OutputFolder>,
+    pub(crate) shown: Vec<PathBuf>,
     pub(crate) host_scratch: Option<StagedFolder>,
     /// Staging folders that are folders of the host already.
     pub(crate) host_staging: Vec<OwnedFd>,
@@ -90,6 +91,9 @@ pub struct Prepared {
 pub struct Running {
     pub cell: Cell,
     pub outputs: Vec<OutputFolder>,
+    /// Host paths that are mounted for reading: inside a staging folder they leave a place-holder,
+    /// which is nothing that the skill wrote.
+    pub shown: Vec<PathBuf>,
     pub host_scratch: Option<StagedFolder>,
     cgroup: Option<CellCgroup>,
 }
@@ -104,6 +108,7 @@ impl Prepared {
         Ok(Running {
             cell,
             outputs: self.outputs,
+            shown: self.shown,
             host_scratch: self.host_scratch,
             cgroup: self.cgroup,
         })

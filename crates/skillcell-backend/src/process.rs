@@ -122,6 +122,7 @@ impl Backend for Process {
             spec,
             cgroup,
             outputs,
+            shown: Vec::new(),
             host_scratch: layout.host_scratch,
             host_staging,
         })
@@ -169,7 +170,12 @@ fn make_scratch(run_id: &str, ids: Option<Ids>) -> Result<StagedFolder, BackendE
         Some(dir) if ids.is_none() && Path::new(&dir).is_absolute() && Path::new(&dir).is_dir() => {
             PathBuf::from(dir)
         }
-        _ => std::env::temp_dir(),
+        // Others can write there too: the folder's name has 64 random bits, and making it fails
+        // where the name exists.
+        _ => std::env::var_os("TMPDIR")
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+            .unwrap_or_else(|| PathBuf::from("/tmp")),
     };
     let path = base.join(format!("skillcell-{run_id}"));
     // Fails if the name exists, whoever made it.
@@ -197,7 +203,7 @@ fn make_folder(path: &Path, ids: Option<Ids>) -> Result<(), BackendError> {
         .create(path)
         .map_err(error)?;
     if let Some(ids) = ids {
-        std::os::unix::fs::chown(path, Some(ids.uid), Some(ids.gid)).map_err(error)?;
+        std::os::unix::fs::lchown(path, Some(ids.uid), Some(ids.gid)).map_err(error)?;
     }
     Ok(())
 }

@@ -75,9 +75,11 @@ impl Backend for Sandbox {
             nodes.push(Node::Bind(pinned(source, target, own)?));
             readable.push(target.clone());
         }
+        let mut shown = Vec::new();
         for grant in plan.files.iter().filter(|g| g.access == FileAccess::Read) {
             for path in shown_paths(&grant.path, grant.kind, &outputs)? {
                 nodes.push(Node::Bind(pinned(&path, &path, own)?));
+                shown.push(path.clone());
                 readable.push(path);
             }
         }
@@ -138,6 +140,7 @@ impl Backend for Sandbox {
             spec,
             cgroup,
             outputs,
+            shown,
             host_scratch: None,
             host_staging: Vec::new(),
         })

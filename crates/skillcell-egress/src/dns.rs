@@ -96,6 +96,6 @@ mod tests {
         let mut pointer = good.clone();
         pointer[12] = 0xc0;
         assert_eq!(refuse(&pointer), None);
-        assert_eq!(refuse(&query(&[&[b'a'; 63]; 5])), None);
+        assert_eq!(refuse(&query(&[&[b'a'; 63][..]; 5])), None);
     }
 }

@@ -39,19 +39,16 @@ pub(crate) fn drop_all() -> Result<()> {
         }
     }
     // SAFETY: the five arguments are numbers; CLEAR_ALL takes none.
-    check(
-        unsafe {
-            libc::prctl(
-                libc::PR_CAP_AMBIENT,
-                libc::PR_CAP_AMBIENT_CLEAR_ALL,
-                0,
-                0,
-                0,
-            )
-        }
-        .into(),
-    )
-    .during(Step::Capabilities)?;
+    let cleared = unsafe {
+        libc::prctl(
+            libc::PR_CAP_AMBIENT,
+            libc::PR_CAP_AMBIENT_CLEAR_ALL,
+            0,
+            0,
+            0,
+        )
+    };
+    check(cleared.into()).during(Step::Capabilities)?;
     let header = Header {
         version: VERSION_3,
         pid: 0,

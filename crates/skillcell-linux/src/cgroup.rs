@@ -240,10 +240,14 @@ impl CellCgroup {
     /// A thread that moves itself takes no global lock. Moving another process does, and waits for
     /// every CPU to pass a grace period: tens of milliseconds on a busy machine.
     pub(crate) fn doors(&self) -> Result<Vec<OwnedFd>> {
-        let v1 = self.folders.iter().filter(|(version, _, _)| *version == CgroupVersion::V1);
+        let v1 = self
+            .folders
+            .iter()
+            .filter(|(version, _, _)| *version == CgroupVersion::V1);
         v1.map(|(_, _, path)| {
             let tasks = path.join("tasks");
-            open(&tasks, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).during_at(Step::Cgroup, &tasks)
+            open(&tasks, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+                .during_at(Step::Cgroup, &tasks)
         })
         .collect()
     }

@@ -2,11 +2,11 @@
 
 use crate::notify::World;
 use crate::program::{self, Input};
-use crate::watch::{self, End, Observed};
+use crate::watch::{self, End};
 use crate::{CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare};
 use rustix::fd::AsFd;
 use skillcell_audit::{Event, Log};
-use skillcell_backend::{Facts, Layout, OutputFolder, for_level};
+use skillcell_backend::{Facts, Layout, for_level};
 use skillcell_core::{
     AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
 };
@@ -61,12 +61,12 @@ fn execute(
     let signals =
         skillcell_linux::termination_signals().map_err(skillcell_backend::BackendError::Linux)?;
     let deps = prepare::dependencies(request, &ready, ui, Some(signals.as_fd()))?;
-    let backend = for_level(ready.plan.isolation).ok_or_else(|| {
-        CallError::Refusal(skillcell_plan::Refusal::BackendUnavailable {
+    let backend = for_level(ready.plan.isolation).ok_or(CallError::Refusal(
+        skillcell_plan::Refusal::BackendUnavailable {
             level: ready.plan.isolation,
             by: skillcell_plan::Source::Manifest,
-        })
-    })?;
+        },
+    ))?;
     let trees = ready.interpreter.trees();
     let facts = Facts {
         run_id: run_id.as_str(),
@@ -110,8 +110,13 @@ fn execute(
         )));
     }
     let mut verdict = outcome::judge(&ready, &observed, request);
-    if verdict.status == Status::Ok || verdict.status == Status::Denied {
-        collect_outputs(&running.outputs, &running.cell.staging, &mut observed)?;
+    if verdict.status == Status::Ok {
+        collect::carry_out(
+            &running.outputs,
+            &running.cell.staging,
+            &running.shown,
+            &mut observed.denials,
+        )?;
         outcome::weigh_denials(&mut verdict, &observed, request);
     }
     drop(running); // scratch and cgroup go before anybody is told
@@ -150,14 +155,6 @@ fn execute(
         },
         output: Some(outcome::captured(&observed.stdout, &observed.stderr)),
     })
-}
-
-fn collect_outputs(
-    outputs: &[OutputFolder],
-    staging: &[rustix::fd::OwnedFd],
-    observed: &mut Observed,
-) -> Result<(), CallError> {
-    collect::carry_out(outputs, staging, &mut observed.denials)
 }
 
 /// At the process level: where each output folder is staged.

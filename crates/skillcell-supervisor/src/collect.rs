@@ -12,74 +12,105 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Entries looked at per folder; scratch has an inode limit anyway.
 const MAX_ENTRIES: usize = 20_000;
+/// Folders within folders that are carried out.
+const MAX_DEPTH: usize = 64;
 
-/// Copies what is granted, and records what the skill left beside it.
+/// Copies what is granted, and records what the skill left beside it. `shown` are paths of the host
+/// that were mounted for reading: in a staging folder they leave a place-holder.
 pub(crate) fn carry_out(
     outputs: &[OutputFolder],
     staging: &[OwnedFd],
+    shown: &[PathBuf],
     denials: &mut Denials,
 ) -> Result<(), CallError> {
+    let mut carrier = Carrier { shown, denials };
     for (output, staged) in outputs.iter().zip(staging) {
-        carry_folder(output, staged, denials).map_err(|source| CallError::Collect {
-            path: output.host.clone(),
-            source,
-        })?;
+        carrier
+            .folder(output, staged)
+            .map_err(|source| CallError::Collect {
+                path: output.host.clone(),
+                source,
+            })?;
     }
     Ok(())
 }
 
-fn carry_folder(output: &OutputFolder, staged: &OwnedFd, denials: &mut Denials) -> io::Result<()> {
-    // The host's folder, by its name once and by descriptor from here on.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let host = rustix::fs::openat2(CWD, &output.host, flags, Mode::empty(), resolve)?;
-    let wanted = |name: &OsStr| output.files.is_empty() || output.files.iter().any(|f| f == name);
-    for name in entries(staged)? {
-        let shown = output.host.join(&name);
-        if !wanted(&name) {
-            note(denials, &shown, Reason::OutputNotGranted);
-            continue;
-        }
-        let whole_folder = output.files.is_empty();
-        carry_entry(staged, &host, &name, &shown, whole_folder, denials, 0)?;
-    }
-    Ok(())
+struct Carrier<'a> {
+    shown: &'a [PathBuf],
+    denials: &'a mut Denials,
 }
 
-fn carry_entry(
-    staged: &OwnedFd,
-    host: &OwnedFd,
-    name: &OsStr,
-    shown: &Path,
-    folders: bool,
-    denials: &mut Denials,
-    depth: usize,
-) -> io::Result<()> {
-    let stat = rustix::fs::statat(staged, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if stat.st_nlink >= 1 => copy_file(staged, host, name, stat.st_mode),
-        FileType::Directory if folders && depth < 64 => {
-            match rustix::fs::mkdirat(host, name, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno.into()),
+impl Carrier<'_> {
+    fn folder(&mut self, output: &OutputFolder, staged: &OwnedFd) -> io::Result<()> {
+        // The host's folder, by its name once and by descriptor from here on.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let host = rustix::fs::openat2(CWD, &output.host, flags, Mode::empty(), resolve)?;
+        for name in entries(staged)? {
+            let path = output.host.join(&name);
+            let whole = output.files.is_empty();
+            if whole || output.files.contains(&name) {
+                self.entry(staged, &host, &name, &path, whole, 0)?;
+            } else if !self.shown.iter().any(|shown| shown.starts_with(&path)) {
+                self.note(&path, Reason::OutputNotGranted);
             }
-            let (from, to) = (open_dir(staged, name)?, open_dir(host, name)?);
-            for inner in entries(&from)? {
-                let shown = shown.join(&inner);
-                carry_entry(&from, &to, &inner, &shown, folders, denials, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        staged: &OwnedFd,
+        host: &OwnedFd,
+        name: &OsStr,
+        path: &Path,
+        folders: bool,
+        depth: usize,
+    ) -> io::Result<()> {
+        if self.shown.iter().any(|shown| shown == path) {
+            return Ok(()); // the host's own file was mounted here
+        }
+        let stat = rustix::fs::statat(staged, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => copy_file(staged, host, name, stat.st_mode),
+            FileType::Directory if folders && depth < MAX_DEPTH => {
+                match rustix::fs::mkdirat(host, name, Mode::from_raw_mode(0o755)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+                let (from, to) = (open_dir(staged, name)?, open_dir(host, name)?);
+                for inner in entries(&from)? {
+                    let path = path.join(&inner);
+                    self.entry(&from, &to, &inner, &path, folders, depth + 1)?;
+                }
+                Ok(())
             }
-            Ok(())
+            // Links, pipes, sockets and devices never leave the cell.
+            _ => {
+                self.note(path, Reason::OutputNotRegular);
+                Ok(())
+            }
         }
-        // A mount point that the read grants left in the staging folder is an empty file or folder
-        // and was handled above; links, pipes, sockets and devices never leave the cell.
-        _ => {
-            note(denials, shown, Reason::OutputNotRegular);
-            Ok(())
-        }
+    }
+
+    fn note(&mut self, path: &Path, reason: Reason) {
+        let hint = match reason {
+            Reason::OutputNotGranted => format!(
+                "the file was discarded; to keep it add --write {}",
+                path.display()
+            ),
+            _ => "only regular files are carried out of a cell".to_owned(),
+        };
+        self.denials.record(
+            DenialKind::Filesystem,
+            &path.to_string_lossy(),
+            reason,
+            hint,
+        );
     }
 }
 
@@ -152,20 +183,4 @@ fn transfer(mut from: File, mut to: File) -> io::Result<()> {
     io::copy(&mut from, &mut to)?;
     to.flush()?;
     to.sync_all()
-}
-
-fn note(denials: &mut Denials, path: &Path, reason: Reason) {
-    let hint = match reason {
-        Reason::OutputNotGranted => format!(
-            "the file was discarded; to keep it add --write {}",
-            path.display()
-        ),
-        _ => "only regular files are carried out of a cell".to_owned(),
-    };
-    denials.record(
-        DenialKind::Filesystem,
-        &path.to_string_lossy(),
-        reason,
-        hint,
-    );
 }

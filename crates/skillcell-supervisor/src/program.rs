@@ -10,6 +10,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 const RUNNER: &str = include_str!("runner.py");
+const RUNNER_COLD: &str = include_str!("runner_cold.py");
 
 /// What interprets the entry, found on the host.
 #[derive(Debug, Clone)]
@@ -205,6 +206,7 @@ fn runner_call(input: &Input<'_>, file: &str, params: &Value) -> Vec<u8> {
         "file": file,
         "deps": input.layout.deps.iter().map(|d| text(d)).collect::<Vec<_>>(),
         "package": package,
+        "cold": RUNNER_COLD,
         "params": params,
     });
     let mut bytes = Vec::new();

@@ -127,8 +127,10 @@ fn build_root(world: &NamespaceSpec, inherited: &Inherited) -> Result<Vec<OwnedF
     Ok(staging)
 }
 
+/// One tmpfs, so that one size holds for all of it: `/scratch` is its top, and the other writable
+/// places are folders of it, shown a second time.
 fn mount_scratch(root: &NewRoot, world: &NamespaceSpec) -> Result<Vec<OwnedFd>> {
-    let top = Path::new("/.scratch");
+    let top = Path::new("/scratch");
     let (bytes, inodes) = (
         world.scratch.bytes.to_string(),
         world.scratch.inodes.to_string(),
@@ -140,13 +142,12 @@ fn mount_scratch(root: &NewRoot, world: &NamespaceSpec) -> Result<Vec<OwnedFd>> 
     ];
     let fs = root.mount_fs("tmpfs", &options, top, false, Step::Scratch)?;
     let mut handed = vec![fs];
-    let fixed = [("data", "/scratch"), ("tmp", "/tmp"), ("shm", "/dev/shm")];
-    for (name, target) in fixed {
+    for (name, target) in [(".tmp", "/tmp"), (".shm", "/dev/shm")] {
         root.dir(&top.join(name))?;
         root.rebind(&top.join(name), Path::new(target))?;
     }
     for (index, target) in world.staging.iter().enumerate() {
-        let folder = top.join(format!("out-{index}"));
+        let folder = top.join(format!(".out-{index}"));
         root.dir(&folder)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         handed.push(
@@ -155,15 +156,5 @@ fn mount_scratch(root: &NewRoot, world: &NamespaceSpec) -> Result<Vec<OwnedFd>> 
         );
         root.rebind(&folder, target)?;
     }
-    // Only the parts stay visible. The old root's current directory is of no use from here on.
-    rustix::process::fchdir(root.fd()).during(Step::Scratch)?;
-    rustix::mount::unmount(mount::relative(top), rustix::mount::UnmountFlags::DETACH)
-        .during(Step::Scratch)?;
-    rustix::fs::unlinkat(
-        root.fd(),
-        mount::relative(top),
-        rustix::fs::AtFlags::REMOVEDIR,
-    )
-    .during(Step::Scratch)?;
     Ok(handed)
 }

@@ -117,14 +117,63 @@ fn assemble(rows: &[Row], deny: u32) -> Vec<sock_filter> {
         jump(JGE, X32_BIT, 0, 1),
         op(RET, deny),
     ];
-    for (nr, _, rule, _) in rows {
-        let body = rule_body(rule, deny);
-        program.push(jump(JEQ, *nr as u32, 1, 0));
-        program.push(op(JA, body.len() as u32));
-        program.extend(body);
-    }
-    program.push(op(RET, deny));
+    program.extend(search(&segments(rows, deny)));
     program
+}
+
+/// A run of system call numbers that are answered alike, from its first one on.
+struct Segment {
+    first: u32,
+    body: Vec<sock_filter>,
+}
+
+/// The whole range of numbers, in order. What no row names is denied.
+fn segments(rows: &[Row], deny: u32) -> Vec<Segment> {
+    let mut sorted: Vec<&Row> = rows.iter().collect();
+    sorted.sort_by_key(|(nr, ..)| *nr);
+    let denied = || vec![op(RET, deny)];
+    let mut found = vec![Segment {
+        first: 0,
+        body: denied(),
+    }];
+    let mut put = |first: u32, body: Vec<sock_filter>| match found.last_mut() {
+        Some(last) if same(&last.body, &body) => {}
+        Some(last) if last.first == first => last.body = body,
+        _ => found.push(Segment { first, body }),
+    };
+    let mut next = 0;
+    for (nr, _, rule, _) in sorted {
+        let nr = *nr as u32;
+        if nr > next {
+            put(next, denied());
+        }
+        put(nr, rule_body(rule, deny));
+        next = nr + 1;
+    }
+    put(next, denied());
+    found
+}
+
+fn same(a: &[sock_filter], b: &[sock_filter]) -> bool {
+    let key = |i: &sock_filter| (i.code, i.jt, i.jf, i.k);
+    a.iter().map(key).eq(b.iter().map(key))
+}
+
+/// A binary search: the kernel runs the filter for every number once when it is installed, and on
+/// each call whose answer depends on arguments.
+fn search(segments: &[Segment]) -> Vec<sock_filter> {
+    match segments {
+        [] => Vec::new(),
+        [only] => only.body.clone(),
+        many => {
+            let (left, right) = many.split_at(many.len() / 2);
+            let below = search(left);
+            let mut block = vec![jump(JGE, right[0].first, 0, 1), op(JA, below.len() as u32)];
+            block.extend(below);
+            block.extend(search(right));
+            block
+        }
+    }
 }
 
 fn rule_body(rule: &Rule, deny: u32) -> Vec<sock_filter> {
@@ -369,6 +418,29 @@ mod tests {
             evaluate(&program, ARCH, libc::SYS_connect as u32, [0; 6]),
             ALLOW
         );
+    }
+
+    #[test]
+    fn the_search_answers_as_the_table_says_for_every_number() {
+        let program = Filter::compile(SANDBOX, true).program;
+        let mut rows = rules(SANDBOX);
+        rows.extend(
+            SYSV_IPC
+                .iter()
+                .map(|(nr, name)| (*nr, *name, Rule::Allow, "ipc")),
+        );
+        for nr in 0..1200u32 {
+            let row = rows.iter().find(|(n, ..)| *n as u32 == nr);
+            let got = evaluate(&program, ARCH, nr, [0; 6]);
+            match row {
+                None => assert_eq!(got, NOTIFY, "{nr}"),
+                Some((_, name, Rule::Allow, _)) => assert_eq!(got, ALLOW, "{name}"),
+                Some((_, name, Rule::Absent, _)) => assert_eq!(got, errno(libc::ENOSYS), "{name}"),
+                Some((_, name, Rule::Watch, _)) => assert_eq!(got, NOTIFY, "{name}"),
+                Some(_) => {}
+            }
+        }
+        assert!(program.len() < 1000, "{}", program.len());
     }
 
     #[test]

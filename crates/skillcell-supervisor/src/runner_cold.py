@@ -1,0 +1,84 @@
+# The parts of the runner that a plain call doesn't need; see runner.py. Runs with `call` and
+# `finish` in its globals.
+import marshal, posix, sys
+
+
+class LoadError(Exception):
+    pass
+
+
+def wrong_number(found):
+    names = ", ".join(c.__name__ for c in found) or "none"
+    raise LoadError("%s must define exactly one skill class (a BaseSkill subclass, or a class with execute); found: %s" % (call["file"], names))
+
+
+def construct(cls):
+    # Constructors differ: `config` is passed where it is taken, and nothing else.
+    init = cls.__init__
+    code = getattr(init, "__code__", None)
+    if code is None:
+        return cls()
+    names = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
+    if "config" in names:
+        return cls(config={})
+    required = code.co_argcount - 1 - len(init.__defaults__ or ())
+    return cls({}) if required == 1 else cls()
+
+
+def packages():
+    if call["deps"]:
+        import site
+        for folder in call["deps"]:
+            site.addsitedir(folder)
+    # `skills.<category>.<name>` means this bundle and no other: an installed package of that name
+    # must not stand in front of the bundle's own files.
+    names = call["package"]
+    for depth in range(1, len(names) + 1):
+        name = ".".join(names[:depth])
+        package = type(sys)(name)
+        package.__path__ = [call["skill"]] if depth == len(names) else []
+        package.__package__ = name
+        sys.modules[name] = package
+        if depth > 1:
+            setattr(sys.modules[".".join(names[:depth - 1])], names[depth - 1], package)
+
+
+def wait(value):
+    import asyncio
+
+    async def forward():
+        return await value
+    return asyncio.run(forward())
+
+
+def as_json(value):
+    import json
+    return json.dumps(value, allow_nan=False).encode("utf-8", "surrogatepass")
+
+
+def clean(text):
+    return text.encode("utf-8", "replace").decode()
+
+
+def fail(stage, error):
+    if isinstance(error, SystemExit) and stage == "execute":
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        code = error.code
+        posix._exit(code if isinstance(code, int) else 0 if code is None else 1)
+    root = call["skill"] + "/"
+    frames, tb = [], error.__traceback__
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if code.co_filename.startswith(root):
+            frames.append(clean("%s:%d in %s" % (code.co_filename[len(root):], tb.tb_lineno, code.co_name)))
+        tb = tb.tb_next
+    if isinstance(error, SyntaxError) and (error.filename or "").startswith(root):
+        frames.append(clean("%s:%s: %s" % (error.filename[len(root):], error.lineno, (error.text or "").strip())))
+    try:
+        message = clean(str(error))
+    except Exception:
+        message = "(the exception has no readable message)"
+    module = clean(error.name) if isinstance(error, ModuleNotFoundError) and error.name else None
+    report = {"stage": stage, "type": clean(type(error).__name__), "message": message, "frames": frames[-20:], "module": module}
+    finish(b"E", marshal.dumps(report, 2))
