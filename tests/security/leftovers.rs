@@ -60,12 +60,13 @@ fn key(cell: &Cell) -> u32 {
     }) & 0x7fff_ffff
 }
 
-/// Plants something in one call and looks for it in the next.
-fn assert_forgotten(cell: &Cell, plant: &str, look: &str) {
+/// Plants something in one call and looks for it in the next. `clean` removes what the counter-proof
+/// planted on the host.
+fn assert_forgotten(cell: &Cell, plant: &str, look: &str, clean: impl Fn(&Cell)) {
     let args = json!({"name": cell.mark(), "key": key(cell)});
     Probe::new(plant).args(args.clone()).prove(cell);
     Probe::new(look).args(args.clone()).prove(cell);
-    remove_what_the_counter_proof_left(cell);
+    clean(cell);
     let probe = Stage::get().fixture("probe");
     // Planting may fail in the cell; what counts is that the next call finds nothing.
     cell.call(&probe)
@@ -85,12 +86,12 @@ claim! {
             let path = format!("import os, tempfile\npath = os.path.join({folder}, args['name'])\n");
             let plant = format!("{path}open(path, 'w').write('planted')");
             let look = format!("{path}assert open(path).read() == 'planted'");
-            assert_forgotten(cell, &plant, &look);
+            assert_forgotten(cell, &plant, &look, remove_files);
         }
     }
 }
 
-fn remove_what_the_counter_proof_left(cell: &Cell) {
+fn remove_files(cell: &Cell) {
     let own = ["tmp", "home", "work"].map(|name| cell.path(name));
     for folder in own.into_iter().chain(["/tmp".into(), "/dev/shm".into()]) {
         std::fs::remove_file(folder.join(cell.mark())).unwrap_or_default();
@@ -117,8 +118,7 @@ ctypes.memmove(check(libc.shmat(segment, None, 0), 'shmat'), b'planted', 7)");
 segment = check(libc.shmget(args['key'], 4096, 0o600), 'shmget')
 assert ctypes.string_at(check(libc.shmat(segment, None, 0), 'shmat'), 7) == b'planted'
 ");
-        assert_forgotten(cell, &plant, &look);
-        remove_ipc(cell, "-M");
+        assert_forgotten(cell, &plant, &look, |cell| remove_ipc(cell, "-M"));
     }
 }
 
@@ -126,8 +126,7 @@ claim! {
     fn message_queues_are_forgotten(cell) {
         let plant = format!("{SYSV}check(libc.msgget(args['key'], IPC_CREAT | 0o600), 'msgget')");
         let look = format!("{SYSV}check(libc.msgget(args['key'], 0o600), 'msgget')");
-        assert_forgotten(cell, &plant, &look);
-        remove_ipc(cell, "-Q");
+        assert_forgotten(cell, &plant, &look, |cell| remove_ipc(cell, "-Q"));
     }
 }
 
