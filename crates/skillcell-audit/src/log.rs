@@ -40,7 +40,7 @@ const GENESIS: &str = "000000000000000000000000000000000000000000000000000000000
 const MAX_LINE: u64 = 4 << 20;
 
 impl Log {
-    /// `SKILLCELL_STATE_DIR`, or the user's state folder, or `/var/log/skillcell` for root.
+    /// `SKILLCELL_STATE_DIR`, or `XDG_STATE_HOME`, or the user's state folder, which is `/var/log/skillcell` for root.
     pub fn open_default() -> Result<Log, AuditError> {
         let variable = |name: &str| {
             std::env::var_os(name)
@@ -49,7 +49,11 @@ impl Log {
         };
         let folder = match variable("SKILLCELL_STATE_DIR") {
             Some(folder) => folder,
-            None if rustix::process::geteuid().is_root() => PathBuf::from("/var/log/skillcell"),
+            None if variable("XDG_STATE_HOME").is_none()
+                && rustix::process::geteuid().is_root() =>
+            {
+                PathBuf::from("/var/log/skillcell")
+            }
             None => variable("XDG_STATE_HOME")
                 .or_else(|| variable("HOME").map(|home| home.join(".local/state")))
                 .ok_or(AuditError::NoPlace)?

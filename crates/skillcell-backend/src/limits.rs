@@ -41,11 +41,10 @@ pub(crate) fn pinned_cpus(plan: &Plan, facts: &Facts<'_>) -> Option<u32> {
 }
 
 /// Per process, besides the limits of the call as a whole.
-pub(crate) fn rlimits(plan: &Plan, nproc: Option<u64>) -> Vec<(Resource, u64)> {
+pub(crate) fn rlimits(nproc: Option<u64>) -> Vec<(Resource, u64)> {
     let mut limits = vec![
         (Resource::Core, 0),
         (Resource::OpenFiles, 1024),
-        (Resource::FileSize, plan.limits.scratch.bytes()),
         (Resource::LockedMemory, 8 << 20),
         (Resource::MessageQueues, 64 << 10),
     ];

@@ -6,9 +6,9 @@ use crate::sandbox::{exec, output_folders, stdin};
 use crate::{Backend, BackendError, limits};
 use rustix::fs::{Mode, OFlags};
 use skillcell_core::Isolation;
-use skillcell_linux::cell::{CellSpec, Ids, World};
+use skillcell_linux::cell::{CellSpec, Ids, Resource, World};
 use skillcell_linux::host::{Caller, private_id, reachable};
-use skillcell_linux::seccomp::{Filter, Profile, Sockets};
+use skillcell_linux::seccomp::{Filter, Profile, Sockets, UnixSockets};
 use skillcell_linux::system;
 use skillcell_linux::{DomainNetwork, DomainRules};
 use skillcell_plan::{FileAccess, Plan};
@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub(crate) struct Process;
+
+/// Scratch folders: this, the supervisor's process number, and the run.
+const PREFIX: &str = "skillcell-";
 
 impl Backend for Process {
     fn isolation(&self) -> Isolation {
@@ -90,6 +93,9 @@ impl Backend for Process {
         }
         let cgroup = limits::cgroup(plan, facts)?;
         let pinned_cpus = limits::pinned_cpus(plan, facts);
+        let mut rlimits = limits::rlimits(nproc(plan, facts, ids));
+        // No single file outruns the watch over the folder.
+        rlimits.push((Resource::FileSize, plan.limits.scratch.bytes()));
         let spec = CellSpec {
             exec: exec(&launch)?,
             world: World::Bare { ids },
@@ -98,6 +104,8 @@ impl Backend for Process {
                     sockets: Sockets::PairsOnly,
                     pin_affinity: pinned_cpus.is_some(),
                     watch: true,
+                    unix: UnixSockets::PairsOnly,
+                    count_forks: facts.host.cgroup.pids.is_none(),
                 },
                 facts.host.seccomp_notify,
             ),
@@ -108,7 +116,7 @@ impl Backend for Process {
                 devices: system::device_paths(),
                 network: DomainNetwork::DenyTcp,
             },
-            rlimits: limits::rlimits(plan, nproc(plan, facts, ids)),
+            rlimits,
             cpus: pinned_cpus,
             stdin: stdin(&launch)?,
             params: skillcell_linux::sealed_memfd("params", &launch.params)?,
@@ -177,7 +185,8 @@ fn make_scratch(run_id: &str, ids: Option<Ids>) -> Result<StagedFolder, BackendE
             .filter(|p| p.is_absolute())
             .unwrap_or_else(|| PathBuf::from("/tmp")),
     };
-    let path = base.join(format!("skillcell-{run_id}"));
+    let path = base.join(format!("{PREFIX}{}-{run_id}", std::process::id()));
+    sweep(&base);
     // Fails if the name exists, whoever made it.
     fs::DirBuilder::new()
         .mode(if ids.is_some() { 0o711 } else { 0o700 })
@@ -191,6 +200,26 @@ fn make_scratch(run_id: &str, ids: Option<Ids>) -> Result<StagedFolder, BackendE
         make_folder(&folder.path().join(name), ids)?;
     }
     Ok(folder)
+}
+
+/// Removes what supervisors left that were killed: folders of ours whose process is gone.
+fn sweep(base: &Path) {
+    let me = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|n| {
+            n.strip_prefix(PREFIX)?
+                .split('-')
+                .next()?
+                .parse::<u32>()
+                .ok()
+        });
+        let Some(owner) = owner else { continue };
+        let ours = entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == me);
+        if ours && !Path::new("/proc").join(owner.to_string()).exists() {
+            drop(OwnFolder(entry.path()));
+        }
+    }
 }
 
 fn make_folder(path: &Path, ids: Option<Ids>) -> Result<(), BackendError> {
@@ -246,11 +275,22 @@ pub(crate) fn force_remove(path: &Path) {
     fs::remove_dir_all(path).unwrap_or(());
 }
 
-/// Where each output folder of the host is staged, at the process level.
+/// Where each output of the host is staged, at the process level: single files by themselves, so
+/// that what is read beside them stays where it is.
 pub fn staged_outputs(plan: &Plan, layout: &Layout) -> Vec<(PathBuf, PathBuf)> {
-    output_folders(plan)
-        .into_iter()
-        .enumerate()
-        .map(|(index, output)| (output.host, staged_output(layout, index)))
-        .collect()
+    let mut moves = Vec::new();
+    for (index, output) in output_folders(plan).into_iter().enumerate() {
+        let staged = staged_output(layout, index);
+        if output.files.is_empty() {
+            moves.push((output.host, staged));
+        } else {
+            moves.extend(
+                output
+                    .files
+                    .iter()
+                    .map(|f| (output.host.join(f), staged.join(f))),
+            );
+        }
+    }
+    moves
 }

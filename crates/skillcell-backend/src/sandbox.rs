@@ -9,7 +9,7 @@ use skillcell_linux::cell::{
     Bind, BindAccess, CellSpec, Exec, Ids, NamespaceSpec, NetworkSpace, Node, Scratch, World,
 };
 use skillcell_linux::host::Caller;
-use skillcell_linux::seccomp::{Filter, Profile, Sockets};
+use skillcell_linux::seccomp::{Filter, Profile, Sockets, UnixSockets};
 use skillcell_linux::system;
 use skillcell_plan::{FileAccess, PathKind, Plan};
 use std::ffi::CString;
@@ -62,25 +62,20 @@ impl Backend for Sandbox {
             HOSTNAME,
             "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n",
         ));
-        let mut readable = system::readable();
         for tree in facts.runtime {
             if !system::is_system(tree) {
                 nodes.push(system::read_only(tree));
-                readable.push(tree.clone());
             }
         }
         nodes.push(Node::Bind(pinned(facts.bundle, &layout.skill, own)?));
-        readable.push(layout.skill.clone());
         for (source, target) in facts.deps.iter().zip(&layout.deps) {
             nodes.push(Node::Bind(pinned(source, target, own)?));
-            readable.push(target.clone());
         }
         let mut shown = Vec::new();
         for grant in plan.files.iter().filter(|g| g.access == FileAccess::Read) {
             for path in shown_paths(&grant.path, grant.kind, &outputs)? {
                 nodes.push(Node::Bind(pinned(&path, &path, own)?));
-                shown.push(path.clone());
-                readable.push(path);
+                shown.push(path);
             }
         }
 
@@ -97,6 +92,15 @@ impl Backend for Sandbox {
             .pids
             .is_none()
             .then(|| u64::from(plan.limits.processes + limits::own_processes()));
+        let folders = plan
+            .files
+            .iter()
+            .any(|g| g.access == FileAccess::Read && g.kind == PathKind::Directory);
+        let unix = if folders {
+            UnixSockets::PairsOnly
+        } else {
+            UnixSockets::Named
+        };
         let spec = CellSpec {
             exec: exec(&launch)?,
             world: World::Namespaces(NamespaceSpec {
@@ -116,17 +120,21 @@ impl Backend for Sandbox {
                     sockets: Sockets::PrivateNamespace,
                     pin_affinity: pinned_cpus.is_some(),
                     watch: true,
+                    unix,
+                    count_forks: nproc.is_some(),
                 },
                 facts.host.seccomp_notify,
             ),
             domain: DomainRules {
                 abi: facts.host.landlock_abi,
-                read: readable,
+                // The new root holds nothing that may not be read; what Landlock adds here is that
+                // nothing but the listed places is ever written, whatever a mount says.
+                read: vec!["/".into()],
                 write: writable,
                 devices: system::device_paths(),
                 network: DomainNetwork::Unrestricted,
             },
-            rlimits: limits::rlimits(plan, nproc),
+            rlimits: limits::rlimits(nproc),
             cpus: pinned_cpus,
             stdin: stdin(&launch)?,
             params: skillcell_linux::sealed_memfd("params", &launch.params)?,

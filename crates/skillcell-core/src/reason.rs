@@ -27,6 +27,8 @@ pub enum Reason {
     EnvNotDeclared,
     /// A variable that the manifest asks for and that nobody granted.
     EnvNotGranted,
+    /// The call succeeded, but `--strict-denials` counts what was denied.
+    StrictDenials,
     /// `--isolation` below what policy asks for, without `--trust`.
     IsolationTooLow,
     // Limits.
@@ -72,6 +74,7 @@ impl Reason {
             Reason::SyscallNotAllowed => "syscall_not_allowed",
             Reason::EnvNotDeclared => "env_not_declared",
             Reason::EnvNotGranted => "env_not_granted",
+            Reason::StrictDenials => "strict_denials",
             Reason::IsolationTooLow => "isolation_too_low",
             Reason::TimeoutExceeded => "timeout_exceeded",
             Reason::MemoryExceeded => "memory_exceeded",

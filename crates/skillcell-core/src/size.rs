@@ -17,7 +17,10 @@ pub enum SizeError {
 
 /// What YAML and JSON may hold where a quantity is meant.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a number or a text")]
+#[serde(
+    untagged,
+    expecting = "expected a number, or text with a number and a unit"
+)]
 enum Raw {
     Integer(u64),
     Float(f64),

@@ -26,18 +26,7 @@ const SECUREBITS: u64 = 0b1110_1111;
 /// Empties the bounding, ambient, inheritable, permitted and effective sets, and locks the
 /// securebits so that uid 0 means nothing.
 pub(crate) fn drop_all() -> Result<()> {
-    // Needs CAP_SETPCAP, which an ordinary process at the `process` level doesn't have; there the
-    // sets below are empty already and no_new_privs keeps them so.
-    if holds(libc_cap::SETPCAP)? {
-        prctl(libc::PR_SET_SECUREBITS, SECUREBITS).during(Step::Capabilities)?;
-        for cap in 0..=LAST_POSSIBLE {
-            match prctl(libc::PR_CAPBSET_DROP, cap) {
-                Ok(()) => {}
-                Err(Errno::INVAL) => break, // past the last capability of this kernel
-                Err(errno) => return Err(errno).during(Step::Capabilities),
-            }
-        }
-    }
+    drop_bounding()?;
     // SAFETY: the five arguments are numbers; CLEAR_ALL takes none.
     let cleared = unsafe {
         libc::prctl(
@@ -61,6 +50,23 @@ pub(crate) fn drop_all() -> Result<()> {
     // SAFETY: version 3 reads a header and two data elements, which live across the call.
     check(unsafe { libc::syscall(libc::SYS_capset, &header, empty.as_ptr()) })
         .during(Step::Capabilities)?;
+    Ok(())
+}
+
+/// Empties the bounding set, which takes a capability that changing ids may take away.
+pub(crate) fn drop_bounding() -> Result<()> {
+    // Needs CAP_SETPCAP, which an ordinary process at the `process` level doesn't have; there the
+    // sets below are empty already and no_new_privs keeps them so.
+    if holds(libc_cap::SETPCAP)? {
+        prctl(libc::PR_SET_SECUREBITS, SECUREBITS).during(Step::Capabilities)?;
+        for cap in 0..=LAST_POSSIBLE {
+            match prctl(libc::PR_CAPBSET_DROP, cap) {
+                Ok(()) => {}
+                Err(Errno::INVAL) => break, // past the last capability of this kernel
+                Err(errno) => return Err(errno).during(Step::Capabilities),
+            }
+        }
+    }
     Ok(())
 }
 

@@ -29,6 +29,7 @@ pub struct CgroupUsage {
     pub oom_kills: u64,
     /// Forks that failed because of the limit.
     pub forks_denied: u64,
+    pub counts_forks: bool,
 }
 
 /// The cgroup of one call; removed when dropped.
@@ -273,6 +274,7 @@ impl CellCgroup {
                 usage.oom_kills = keyed(&path.join(events), "oom_kill");
             }
             if *controllers == Controllers::All || *controllers == Controllers::Pids {
+                usage.counts_forks = path.join("pids.max").exists();
                 usage.forks_denied = keyed(&path.join("pids.events"), "max");
             }
         }

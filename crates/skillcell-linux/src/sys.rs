@@ -141,12 +141,6 @@ pub(crate) fn mark_cloexec_from(first: u32) -> rustix::io::Result<()> {
     .map(drop)
 }
 
-/// Closes stdin, stdout and stderr, so that init holds nothing of the supervisor's.
-pub(crate) fn silence_stdio() -> rustix::io::Result<()> {
-    // SAFETY: the process executes another program next and uses none of them.
-    check(unsafe { libc::syscall(libc::SYS_close_range, 0, 2, 0) }).map(drop)
-}
-
 /// A descriptor that becomes readable when a child ends; SIGCHLD is blocked for it.
 pub(crate) fn child_signals() -> rustix::io::Result<OwnedFd> {
     // SAFETY: the set is emptied before use, and lives across both calls.

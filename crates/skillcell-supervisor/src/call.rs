@@ -111,13 +111,19 @@ fn execute(
     }
     let mut verdict = outcome::judge(&ready, &observed, request);
     if verdict.status == Status::Ok {
-        collect::carry_out(
+        match collect::carry_out(
             &running.outputs,
             &running.cell.staging,
             &running.shown,
             &mut observed.denials,
-        )?;
-        outcome::weigh_denials(&mut verdict, &observed, request);
+        ) {
+            Ok(()) => outcome::weigh_denials(&mut verdict, &ready, &observed, request),
+            // The skill ran: what it did is told and recorded, whatever became of its files.
+            Err(error) => {
+                verdict.status = error.status();
+                verdict.error = Some(error.body());
+            }
+        }
     }
     drop(running); // scratch and cgroup go before anybody is told
 
@@ -170,7 +176,13 @@ fn world(plan: &Plan, layout: &Layout, moves: &[(PathBuf, PathBuf)]) -> World {
         return World::Namespaces;
     }
     let mut writable = vec![layout.scratch.clone(), layout.tmp.clone()];
+    // The staging folders, whether a whole one or the parent of a file.
     writable.extend(moves.iter().map(|(_, to)| to.clone()));
+    writable.extend(
+        moves
+            .iter()
+            .filter_map(|(_, to)| to.parent().map(PathBuf::from)),
+    );
     World::Bare { writable }
 }
 

@@ -76,13 +76,20 @@ impl Carrier<'_> {
         }
         let stat = rustix::fs::statat(staged, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => copy_file(staged, host, name, stat.st_mode),
+            FileType::RegularFile => {
+                let done = copy_file(staged, host, name, stat.st_mode);
+                self.unless_in_the_way(done, path)
+            }
             FileType::Directory if folders && depth < MAX_DEPTH => {
                 match rustix::fs::mkdirat(host, name, Mode::from_raw_mode(0o755)) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(errno) => return Err(errno.into()),
                 }
-                let (from, to) = (open_dir(staged, name)?, open_dir(host, name)?);
+                let from = open_dir(staged, name)?;
+                let to = match open_dir(host, name) {
+                    Ok(to) => to,
+                    Err(error) => return self.unless_in_the_way(Err(error), path),
+                };
                 for inner in entries(&from)? {
                     let path = path.join(&inner);
                     self.entry(&from, &to, &inner, &path, folders, depth + 1)?;
@@ -97,13 +104,35 @@ impl Carrier<'_> {
         }
     }
 
+    /// Something of another kind at the host's path stays as it is: a denial, not a failure.
+    fn unless_in_the_way(&mut self, done: io::Result<()>, path: &Path) -> io::Result<()> {
+        let in_the_way = [
+            Errno::NOTDIR,
+            Errno::ISDIR,
+            Errno::LOOP,
+            Errno::NOTEMPTY,
+            Errno::EXIST,
+        ];
+        match done {
+            Err(error)
+                if in_the_way
+                    .iter()
+                    .any(|e| error.raw_os_error() == Some(e.raw_os_error())) =>
+            {
+                self.note(path, Reason::OutputNotRegular);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     fn note(&mut self, path: &Path, reason: Reason) {
         let hint = match reason {
             Reason::OutputNotGranted => format!(
                 "the file was discarded; to keep it add --write {}",
                 path.display()
             ),
-            _ => "only regular files are carried out of a cell".to_owned(),
+            _ => "only regular files are carried out of a cell, and never over something of another kind".to_owned(),
         };
         self.denials.record(
             DenialKind::Filesystem,

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use skillcell_backend::Running;
 use skillcell_core::{DenialKind, Denials, Reason};
+use skillcell_linux::procfs;
 use skillcell_linux::seccomp::{Answer, Listener, Notification, syscall_name};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -29,24 +30,31 @@ pub(crate) struct Notices {
     dns: Option<(OwnedFd, OwnedFd)>,
     /// DNS over TCP: clients that have connected and not asked yet.
     clients: Vec<OwnedFd>,
+    /// Init and the most tasks below it, where the supervisor counts them.
+    fork_limit: Option<(u32, u64)>,
+    forks_denied: u64,
 }
 
 const MAX_CLIENTS: usize = 16;
 const NO_NETWORK: &str = "the skill has no network; `network.egress` in its security_policy and the operator's policy would name the hosts";
 
 impl Notices {
-    pub(crate) fn new(world: World, running: &mut Running) -> rustix::io::Result<Self> {
+    pub(crate) fn new(world: World, running: &mut Running, tasks: u32) -> Self {
         let listener = running.cell.listener.take();
         if let Some(listener) = &listener {
             listener.prefer_sync_wakeup();
         }
-        Ok(Notices {
+        // The filter reports forks exactly where no cgroup counts them.
+        let counted = running.cgroup_usage().is_some_and(|u| u.counts_forks);
+        Notices {
             world,
             denials: Denials::default(),
             listener,
             dns: running.cell.dns.take(),
             clients: Vec::new(),
-        })
+            fork_limit: (!counted).then_some((running.cell.pid, tasks.into())),
+            forks_denied: 0,
+        }
     }
 
     pub(crate) fn push<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
@@ -103,6 +111,7 @@ impl Notices {
     fn judge(&mut self, call: &Notification) -> Answer {
         let name = syscall_name(call.nr);
         match name.as_str() {
+            "clone" | "fork" | "vfork" if self.fork_limit.is_some() => self.judge_fork(call, &name),
             "connect" | "sendto" => self.judge_destination(call, &name),
             "socket" | "socketpair" => self.judge_socket(call, &name),
             _ => match Writes::of(&name, &call.args) {
@@ -110,6 +119,32 @@ impl Notices {
                 None => self.deny_call(call, &name),
             },
         }
+    }
+
+    /// Where no cgroup counts: one more process or thread, if there is room. The flags are a
+    /// register's value, so letting the kernel go on does what was looked at.
+    fn judge_fork(&mut self, call: &Notification, name: &str) -> Answer {
+        const NAMESPACES: u64 = 0x7e02_0080;
+        if name == "clone" && call.args[0] & NAMESPACES != 0 {
+            return self.deny_call(call, name);
+        }
+        let Some((root, limit)) = self.fork_limit else {
+            return Answer::Continue;
+        };
+        let tasks: u64 = procfs::descendants(root)
+            .iter()
+            .map(|p| procfs::threads(*p))
+            .sum();
+        if tasks < limit {
+            return Answer::Continue;
+        }
+        self.forks_denied += 1;
+        Answer::Errno(libc_errno(Errno::AGAIN))
+    }
+
+    /// Forks that failed for the limit.
+    pub(crate) fn forks_denied(&self) -> u64 {
+        self.forks_denied
     }
 
     fn deny_call(&mut self, call: &Notification, name: &str) -> Answer {

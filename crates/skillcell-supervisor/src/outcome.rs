@@ -79,21 +79,25 @@ pub(crate) fn judge(ready: &Ready, observed: &Observed, request: &Request) -> Ve
     {
         return limit(reason);
     }
-    weigh_denials(&mut verdict, observed, request);
+    weigh_denials(&mut verdict, ready, observed, request);
     verdict
 }
 
 /// A call that failed after denials was denied; one that succeeded is only where the caller says so.
-pub(crate) fn weigh_denials(verdict: &mut Verdict, observed: &Observed, request: &Request) {
-    if observed.denials.is_empty() {
-        return;
-    }
+pub(crate) fn weigh_denials(
+    verdict: &mut Verdict,
+    ready: &Ready,
+    observed: &Observed,
+    request: &Request,
+) {
+    let tried = !observed.denials.is_empty();
+    let any = tried || !ready.plan.denials.is_empty();
     match verdict.status {
-        Status::SkillError => verdict.status = Status::Denied,
-        Status::Ok if request.strict_denials => {
+        Status::SkillError if tried => verdict.status = Status::Denied,
+        Status::Ok if request.strict_denials && any => {
             verdict.status = Status::Denied;
             verdict.error = Some(ErrorBody {
-                code: Reason::SkillReportedError,
+                code: Reason::StrictDenials,
                 message: "the skill answered, but not everything that it tried was allowed (--strict-denials)".into(),
                 hint: Some("its answer may be wrong for lack of what was denied; see `denials`".into()),
             });
@@ -105,9 +109,8 @@ pub(crate) fn weigh_denials(verdict: &mut Verdict, observed: &Observed, request:
 fn from_class(observed: &Observed, exit: Exit) -> Verdict {
     match result::from_frame(&observed.result) {
         Frame::Value(value) => from_value(value),
-        Frame::Invalid(reason) => {
-            Verdict::failed(Status::InvalidResult, Reason::ResultNotJson, reason, None)
-        }
+        Frame::Invalid(code, reason) => Verdict::failed(Status::InvalidResult, code, reason, None),
+
         Frame::Failed(report) => from_report(report),
         Frame::Missing => ended(observed, exit),
     }
@@ -189,13 +192,18 @@ fn from_command(observed: &Observed, exit: Exit) -> Verdict {
         return ended(observed, exit);
     }
     match std::str::from_utf8(&observed.stdout)
-        .map_err(|_| "the result is not JSON: it is not UTF-8".to_owned())
+        .map_err(|_| {
+            (
+                Reason::ResultNotJson,
+                "the result is not JSON: it is not UTF-8".to_owned(),
+            )
+        })
         .and_then(result::check_json)
     {
         Ok(value) => from_value(value),
-        Err(reason) => Verdict::failed(
+        Err((code, reason)) => Verdict::failed(
             Status::InvalidResult,
-            Reason::ResultNotJson,
+            code,
             reason,
             Some("a command must print one JSON value on stdout and nothing else".into()),
         ),

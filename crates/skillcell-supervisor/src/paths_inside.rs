@@ -30,7 +30,7 @@ impl Writes {
         let cwd = |path: usize| (AT_FDCWD, args[path]);
         let (kind, paths) = match name {
             "openat" => (Kind::Open, vec![at(0, 1)]),
-            "open" | "creat" => (Kind::Open, vec![cwd(0)]),
+            "open" | "creat" | "truncate" => (Kind::Open, vec![cwd(0)]),
             "mkdirat" => (Kind::Make, vec![at(0, 1)]),
             "mkdir" => (Kind::Make, vec![cwd(0)]),
             "symlinkat" => (Kind::Make, vec![at(1, 2)]),

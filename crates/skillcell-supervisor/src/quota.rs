@@ -22,6 +22,7 @@ pub(crate) struct Quota {
     next: Option<Instant>,
     next_folder: Instant,
     peak_memory: u64,
+    tasks: u64,
     peak_tasks: u64,
     scratch_full: bool,
     pub(crate) cpu_millis: u64,
@@ -43,6 +44,7 @@ impl Quota {
             next: (!counts_memory || watch_folder).then_some(now),
             next_folder: now,
             peak_memory: 0,
+            tasks: 0,
             peak_tasks: 0,
             scratch_full: false,
             cpu_millis: 0,
@@ -65,8 +67,14 @@ impl Quota {
                 FOLDER_TICK
             },
         );
-        if self.watch_memory && self.memory_exceeded(running) {
-            return Some(Reason::MemoryExceeded);
+        if self.watch_memory {
+            if self.memory_exceeded(running) {
+                return Some(Reason::MemoryExceeded);
+            }
+            // More than RLIMIT_NPROC lets through where the id is shared with other processes.
+            if self.tasks > self.task_limit {
+                return Some(Reason::ProcessesExceeded);
+            }
         }
         if self.watch_folder && now >= self.next_folder {
             self.next_folder = now + FOLDER_TICK;
@@ -80,13 +88,9 @@ impl Quota {
     /// The sum over every process of the call: four with a quarter each more are too many.
     fn memory_exceeded(&mut self, running: &Running) -> bool {
         let pids = procfs::descendants(running.cell.pid);
-        self.peak_tasks = self
-            .peak_tasks
-            .max(pids.iter().map(|p| procfs::threads(*p)).sum());
+        self.tasks = pids.iter().map(|p| procfs::threads(*p)).sum();
+        self.peak_tasks = self.peak_tasks.max(self.tasks);
         let sum: u64 = pids.iter().map(|p| procfs::resident(*p)).sum();
-        if self.peak_tasks > self.task_limit + 1 {
-            return false; // RLIMIT_NPROC holds it; `met` reports it
-        }
         let scratch = scratch_used(running).unwrap_or(0);
         if sum + scratch <= self.memory_limit {
             self.peak_memory = self.peak_memory.max(sum + scratch);
@@ -103,8 +107,9 @@ impl Quota {
             return false;
         };
         let (bytes, inodes) = folder_usage(folder.path(), self.scratch_inodes);
-        self.scratch_full = bytes > self.scratch_bytes || inodes > self.scratch_inodes;
-        self.scratch_full
+        self.scratch_full |=
+            bytes * 50 >= self.scratch_bytes * 49 || inodes + 8 > self.scratch_inodes;
+        bytes > self.scratch_bytes || inodes > self.scratch_inodes
     }
 
     /// Before the cell is taken down: what can only be asked of the living.
@@ -115,19 +120,21 @@ impl Quota {
         self.peak_tasks = self
             .peak_tasks
             .max(pids.iter().map(|p| procfs::threads(*p)).sum());
+        self.folder_exceeded(running);
         if let Some(top) = &running.cell.scratch
             && let Ok(stat) = rustix::fs::fstatvfs(top)
         {
-            self.scratch_full |= stat.f_bavail == 0 || stat.f_favail == 0;
+            // A few pages and names short of full: the write that failed may have been larger.
+            self.scratch_full |= stat.f_bavail * 50 < stat.f_blocks || stat.f_favail < 8;
         }
     }
 
     /// A limit that the kernel held without ending the call; it explains a failure.
-    pub(crate) fn met(&self, running: &Running) -> Option<Reason> {
+    pub(crate) fn met(&self, running: &Running, forks_denied: u64) -> Option<Reason> {
         let usage = running.cgroup_usage().unwrap_or_default();
         if usage.oom_kills > 0 {
             Some(Reason::MemoryExceeded)
-        } else if usage.forks_denied > 0 || self.peak_tasks >= self.task_limit {
+        } else if usage.forks_denied + forks_denied > 0 || self.peak_tasks >= self.task_limit {
             Some(Reason::ProcessesExceeded)
         } else if self.scratch_full {
             Some(Reason::ScratchExceeded)

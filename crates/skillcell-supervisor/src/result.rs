@@ -4,6 +4,7 @@ use crate::marshal::{self, MAX_DEPTH};
 use crate::watch::FRAME_HEADER;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use skillcell_core::Reason;
 
 /// What came out on the result descriptor.
 #[derive(Debug)]
@@ -11,7 +12,7 @@ pub(crate) enum Frame {
     Value(Box<RawValue>),
     /// The runner's report of an exception.
     Failed(Report),
-    Invalid(String),
+    Invalid(Reason, String),
     /// Nothing, or not even a frame.
     Missing,
 }
@@ -36,14 +37,24 @@ pub(crate) fn from_frame(bytes: &[u8]) -> Frame {
     match kind {
         b'M' => match marshal::to_json(payload) {
             Ok(json) => raw(json),
-            Err(error) => Frame::Invalid(format!("the result is not JSON: {error}")),
+            Err(error) => Frame::Invalid(
+                if error == marshal::NotJson::TooDeep {
+                    Reason::ResultTooDeep
+                } else {
+                    Reason::ResultNotJson
+                },
+                format!("the result is not JSON: {error}"),
+            ),
         },
         b'J' => match std::str::from_utf8(payload) {
             Ok(text) => match check_json(text) {
                 Ok(value) => Frame::Value(value),
-                Err(reason) => Frame::Invalid(reason),
+                Err((code, reason)) => Frame::Invalid(code, reason),
             },
-            Err(_) => Frame::Invalid("the result is not JSON: it is not UTF-8".into()),
+            Err(_) => Frame::Invalid(
+                Reason::ResultNotJson,
+                "the result is not JSON: it is not UTF-8".into(),
+            ),
         },
         b'E' => match marshal::to_json(payload)
             .ok()
@@ -66,23 +77,32 @@ fn split(bytes: &[u8]) -> Option<(u8, &[u8])> {
 fn raw(json: String) -> Frame {
     match RawValue::from_string(json) {
         Ok(value) => Frame::Value(value),
-        Err(error) => Frame::Invalid(format!("the result is not JSON: {error}")),
+        Err(error) => Frame::Invalid(
+            Reason::ResultNotJson,
+            format!("the result is not JSON: {error}"),
+        ),
     }
 }
 
 /// One JSON value in a text, kept as it was written. NaN and infinity are no JSON; depth is limited
 /// so that whoever reads the envelope doesn't fall over.
-pub(crate) fn check_json(text: &str) -> Result<Box<RawValue>, String> {
+pub(crate) fn check_json(text: &str) -> Result<Box<RawValue>, (Reason, String)> {
+    let broken = |e: serde_json::Error| {
+        (
+            Reason::ResultNotJson,
+            format!("the result is not JSON: {e}"),
+        )
+    };
     let trimmed = text.trim();
     if nesting(trimmed) > MAX_DEPTH {
-        return Err(format!(
-            "the result is nested more than {MAX_DEPTH} levels deep"
+        return Err((
+            Reason::ResultTooDeep,
+            format!("the result is nested more than {MAX_DEPTH} levels deep"),
         ));
     }
     // RawValue skips over values without looking into numbers; a full parse checks everything.
-    serde_json::from_str::<serde::de::IgnoredAny>(trimmed)
-        .map_err(|e| format!("the result is not JSON: {e}"))?;
-    RawValue::from_string(trimmed.to_owned()).map_err(|e| format!("the result is not JSON: {e}"))
+    serde_json::from_str::<serde::de::IgnoredAny>(trimmed).map_err(broken)?;
+    RawValue::from_string(trimmed.to_owned()).map_err(broken)
 }
 
 /// The deepest nesting of brackets outside of strings.
@@ -184,7 +204,7 @@ mod tests {
         }
         assert!(
             check_json(&format!("{}{}", "[".repeat(200), "]".repeat(200)))
-                .is_err_and(|e| e.contains("deep"))
+                .is_err_and(|(code, _)| code == Reason::ResultTooDeep)
         );
         assert!(check_json(&"[".repeat(1 << 20)).is_err());
         assert!(check_json("\"[[[[\\\"[[\"").is_ok());
@@ -224,7 +244,7 @@ mod tests {
         ));
         assert!(matches!(
             from_frame(b"J\x03\0\0\0\0\0\0\0NaN"),
-            Frame::Invalid(_)
+            Frame::Invalid(..)
         ));
     }
 }

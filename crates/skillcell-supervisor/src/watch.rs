@@ -49,7 +49,7 @@ pub(crate) fn watch(
 ) -> rustix::io::Result<Observed> {
     let started = Instant::now();
     let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
-    let mut notices = Notices::new(world, running)?;
+    let mut notices = Notices::new(world, running, limits.processes);
     let mut quota = Quota::new(running, limits);
     let deadline = started + limits.timeout.duration();
     let end = turn(
@@ -78,7 +78,7 @@ pub(crate) fn watch(
         (End::Exited(_), true) => End::Limit(Reason::OutputExceeded),
         (end, _) => end,
     };
-    let limit_met = quota.met(running);
+    let limit_met = quota.met(running, notices.forks_denied());
     Ok(Observed {
         stdout: streams.stdout.bytes,
         stderr: streams.stderr.bytes,

@@ -15,7 +15,7 @@ use skillcell_core::Isolation;
 use skillcell_linux::cell::{CellSpec, Exec, Exit, Ids, Resource, World};
 use skillcell_linux::cgroup::{CellCgroup, CgroupLimits};
 use skillcell_linux::host::{Caller, reachable};
-use skillcell_linux::seccomp::{Filter, Profile, Sockets};
+use skillcell_linux::seccomp::{Filter, Profile, Sockets, UnixSockets};
 use skillcell_linux::{DomainNetwork, DomainRules, system};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -142,6 +142,9 @@ impl Build<'_> {
             filter: Filter::compile(
                 Profile {
                     sockets: Sockets::HostNetwork,
+                    // With the host's network come the host's abstract sockets.
+                    unix: UnixSockets::PairsOnly,
+                    count_forks: false,
                     pin_affinity: false,
                     watch: false,
                 },

@@ -25,6 +25,7 @@ pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) ->
         None => crate::mount::open_exact(&inherited.binary.source)?,
     };
     payload::limit(spec)?;
+    caps::drop_bounding()?;
     if let Some(ids) = ids {
         sys::clear_groups().during(Step::Ids)?;
         sys::set_ids(ids.uid, ids.gid).during(Step::Ids)?;
@@ -35,11 +36,15 @@ pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) ->
     fdpass::send_ready(&inherited.handshake, &handed)?;
     drop(listener);
     let pid = payload::fork(spec, &inherited.handshake, &inherited.wiring)?;
-    super::init::execute(
+    let failed = super::init::execute(
         &binary,
         super::init::Mode::Bare,
         pid,
         &inherited.status,
         &inherited.lifeline,
-    )
+        &inherited.null,
+    );
+    // Nobody else would: the payload has started.
+    super::init::kill_descendants();
+    failed
 }

@@ -29,17 +29,24 @@ pub(super) fn execute(
     payload: i32,
     status: &OwnedFd,
     lifeline: &OwnedFd,
+    null: &OwnedFd,
 ) -> Result<()> {
     let high = |fd: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(fd, 16).during(Step::Init);
-    let (binary, status, lifeline) = (
+    let (binary, status, lifeline, null) = (
         high(binary.as_fd())?,
         high(status.as_fd())?,
         high(lifeline.as_fd())?,
+        high(null.as_fd())?,
     );
+    // Not closed: the language's start-up would open them again, through the filter, and a
+    // supervisor that is gone can't answer.
+    for stdio in 0..=2 {
+        sys::dup_to(null.as_fd(), stdio).during(Step::Init)?;
+    }
     sys::dup_to(status.as_fd(), STATUS).during(Step::Init)?;
     sys::dup_to(lifeline.as_fd(), LIFELINE).during(Step::Init)?;
     sys::mark_cloexec_from(LIFELINE as u32 + 1).during(Step::Init)?;
-    sys::silence_stdio().during(Step::Init)?;
+
     let number = CString::new(payload.to_string()).unwrap_or_default();
     let word = match mode {
         Mode::Namespace => c"namespace",
@@ -122,7 +129,7 @@ fn watch(payload: Pid, status: BorrowedFd<'_>, lifeline: BorrowedFd<'_>, childre
 }
 
 /// Kills until nothing is left. Stopping first keeps a fork bomb from outrunning the kills.
-fn kill_descendants() {
+pub(super) fn kill_descendants() {
     let me = rustix::process::getpid().as_raw_nonzero().get() as u32;
     for round in 0..10_000u32 {
         let found = procfs::descendants(me);

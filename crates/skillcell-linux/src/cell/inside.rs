@@ -24,6 +24,8 @@ pub(super) struct Inherited {
     /// This binary, for init; cloned already where the caller is privileged.
     pub(super) binary: Bind,
     pub(super) binary_tree: Option<OwnedFd>,
+    /// The null device, opened before anything could stop it.
+    pub(super) null: OwnedFd,
     /// Of the call's cgroups.
     pub(super) doors: Vec<OwnedFd>,
 }
@@ -94,6 +96,7 @@ fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Resul
         pid,
         &inherited.status,
         &inherited.lifeline,
+        &inherited.null,
     )
 }
 

@@ -88,6 +88,8 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         .map_err(|e| LinuxError::io(Step::Pipe, &e))?;
     let binary = binary_bind()?;
     let trees = clone_trees(spec, &binary)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .during_at(Step::Open, "/dev/null")?;
     let doors = cgroup.map_or_else(|| Ok(Vec::new()), CellCgroup::doors)?;
     let namespaces = match &spec.world {
         World::Namespaces(NamespaceSpec {
@@ -121,6 +123,7 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
                     binary,
                     binary_tree,
                     doors,
+                    null,
                 },
             )
         }

@@ -43,6 +43,7 @@ impl Filter {
     pub fn compile(profile: Profile, notify: bool) -> Filter {
         let profile = Profile {
             watch: profile.watch && notify,
+            count_forks: profile.count_forks && notify,
             ..profile
         };
         let mut rows = rules(profile);
@@ -208,12 +209,15 @@ fn rule_body(rule: &Rule, deny: u32) -> Vec<sock_filter> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::UnixSockets;
     use super::*;
 
     const SANDBOX: Profile = Profile {
         sockets: Sockets::PrivateNamespace,
         pin_affinity: false,
         watch: true,
+        unix: UnixSockets::Named,
+        count_forks: false,
     };
 
     /// Runs a filter as the kernel would.
@@ -365,6 +369,41 @@ mod tests {
             ),
             NOTIFY
         );
+    }
+
+    #[test]
+    fn named_unix_sockets_can_be_switched_off() {
+        let pairs = Profile {
+            unix: UnixSockets::PairsOnly,
+            ..SANDBOX
+        };
+        for kind in [libc::SOCK_STREAM, libc::SOCK_DGRAM, libc::SOCK_SEQPACKET] {
+            let args = [libc::AF_UNIX as u32, kind as u32, 0, 0, 0, 0];
+            assert_eq!(ask(pairs, libc::SYS_socket, args), NOTIFY);
+            assert_eq!(ask(SANDBOX, libc::SYS_socket, args), ALLOW);
+        }
+    }
+
+    #[test]
+    fn the_process_level_changes_no_attributes() {
+        let process = Profile {
+            sockets: Sockets::PairsOnly,
+            ..SANDBOX
+        };
+        for nr in [
+            libc::SYS_chmod,
+            libc::SYS_fchmod,
+            libc::SYS_fchmodat,
+            libc::SYS_fchownat,
+            libc::SYS_utimensat,
+            libc::SYS_setxattr,
+            libc::SYS_fsetxattr,
+            libc::SYS_utime,
+            libc::SYS_futimesat,
+        ] {
+            assert_eq!(ask(process, nr, [0; 6]), NOTIFY, "{nr}");
+            assert_eq!(ask(SANDBOX, nr, [0; 6]), ALLOW, "{nr}");
+        }
     }
 
     #[test]

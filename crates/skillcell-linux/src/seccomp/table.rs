@@ -10,6 +10,11 @@ pub struct Profile {
     pub pin_affinity: bool,
     /// Report writes and connections through the listener.
     pub watch: bool,
+    /// Named unix sockets. A read-only mount doesn't keep anybody from connecting to a socket in
+    /// it, so they are off where a folder of the host is shown.
+    pub unix: UnixSockets,
+    /// Report every new process and thread, for hosts where no cgroup counts them.
+    pub count_forks: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +25,12 @@ pub enum Sockets {
     PairsOnly,
     /// A build cell that shares the host's network: no raw, packet or vsock, but outward TCP and UDP.
     HostNetwork,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnixSockets {
+    Named,
+    PairsOnly,
 }
 
 /// How the filter answers one system call.
@@ -83,7 +94,10 @@ const IOCTLS: &[u64] = &[
 ];
 
 fn socket_rule(profile: Profile) -> Rule {
-    let unix = vec![is(0, AF_UNIX)];
+    let unix = match profile.unix {
+        UnixSockets::Named => vec![vec![is(0, AF_UNIX)]],
+        UnixSockets::PairsOnly => vec![],
+    };
     let stream = |family| vec![is(0, family), bits(1, TYPE_MASK, SOCK_STREAM as u32)];
     let datagram = |family, protocol| {
         vec![
@@ -96,18 +110,23 @@ fn socket_rule(profile: Profile) -> Rule {
     let route = vec![is(0, AF_NETLINK), is(2, 0)];
     match profile.sockets {
         Sockets::PairsOnly => Rule::AnyOf(vec![]),
-        Sockets::PrivateNamespace | Sockets::HostNetwork => Rule::AnyOf(vec![
-            unix,
-            [stream(AF_INET), vec![is(2, 0)]].concat(),
-            [stream(AF_INET), vec![is(2, IPPROTO_TCP)]].concat(),
-            [stream(AF_INET6), vec![is(2, 0)]].concat(),
-            [stream(AF_INET6), vec![is(2, IPPROTO_TCP)]].concat(),
-            datagram(AF_INET, 0),
-            datagram(AF_INET, IPPROTO_UDP),
-            datagram(AF_INET6, 0),
-            datagram(AF_INET6, IPPROTO_UDP),
-            route,
-        ]),
+        Sockets::PrivateNamespace | Sockets::HostNetwork => Rule::AnyOf(
+            [
+                unix,
+                vec![
+                    [stream(AF_INET), vec![is(2, 0)]].concat(),
+                    [stream(AF_INET), vec![is(2, IPPROTO_TCP)]].concat(),
+                    [stream(AF_INET6), vec![is(2, 0)]].concat(),
+                    [stream(AF_INET6), vec![is(2, IPPROTO_TCP)]].concat(),
+                    datagram(AF_INET, 0),
+                    datagram(AF_INET, IPPROTO_UDP),
+                    datagram(AF_INET6, 0),
+                    datagram(AF_INET6, IPPROTO_UDP),
+                    route,
+                ],
+            ]
+            .concat(),
+        ),
     }
 }
 
@@ -126,6 +145,9 @@ pub(super) type Row = (c_long, &'static str, Rule, &'static str);
 pub(super) fn rules(profile: Profile) -> Vec<Row> {
     let mut rows = conditional(profile);
     for group in PLAIN {
+        if profile.sockets == Sockets::PairsOnly && group.reason == ATTRIBUTES {
+            continue; // without mounts nothing else keeps a skill from changing the host's files so
+        }
         rows.extend(
             group
                 .calls
@@ -134,14 +156,21 @@ pub(super) fn rules(profile: Profile) -> Vec<Row> {
         );
     }
     #[cfg(target_arch = "x86_64")]
-    rows.extend(LEGACY.iter().map(|(nr, name)| {
-        (
-            *nr,
-            *name,
-            Rule::Allow,
-            "older spelling of an allowed call, used by libc on x86_64",
-        )
-    }));
+    {
+        let reason = "older spelling of an allowed call, used by libc on x86_64";
+        let allow = |(nr, name): &(c_long, &'static str)| (*nr, *name, Rule::Allow, reason);
+        rows.extend(LEGACY.iter().map(allow));
+        if profile.sockets != Sockets::PairsOnly {
+            rows.extend(LEGACY_ATTRIBUTES.iter().map(allow));
+        }
+        let fork = if profile.count_forks {
+            Rule::Watch
+        } else {
+            Rule::Allow
+        };
+        rows.push((SYS_fork, "fork", fork.clone(), reason));
+        rows.push((SYS_vfork, "vfork", fork, reason));
+    }
     rows
 }
 
@@ -211,9 +240,15 @@ fn conditional(profile: Profile) -> Vec<Row> {
             "terminal size, bytes to read, non-blocking mode; never TIOCSTI or device control",
         ),
         (
+            SYS_truncate,
+            "truncate",
+            watch(Rule::Watch),
+            "shortens files in scratch; elsewhere it is reported",
+        ),
+        (
             SYS_clone,
             "clone",
-            Rule::AnyOf(vec![vec![bits(0, NAMESPACE_FLAGS, 0)]]),
+            clone_rule(profile),
             "threads and processes, never new namespaces",
         ),
         (
@@ -360,6 +395,16 @@ fn conditional(profile: Profile) -> Vec<Row> {
     rows
 }
 
+/// New processes and threads; counted by the supervisor where nothing else counts. Its flags are in a
+/// register, so what the supervisor sees is what the kernel does.
+fn clone_rule(profile: Profile) -> Rule {
+    if profile.count_forks {
+        Rule::Watch
+    } else {
+        Rule::AnyOf(vec![vec![bits(0, NAMESPACE_FLAGS, 0)]])
+    }
+}
+
 fn prctl_rule() -> Rule {
     // PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER and unknown options stay out.
     let options = [
@@ -399,6 +444,8 @@ macro_rules! calls {
     ($($call:ident $name:literal),* $(,)?) => { &[$(($call, $name)),*] };
 }
 
+const ATTRIBUTES: &str = "changes attributes of the skill's own files";
+
 const PLAIN: &[Group] = &[
     Group {
         reason: "reads and writes open files",
@@ -407,7 +454,7 @@ const PLAIN: &[Group] = &[
         SYS_pwrite64 "pwrite64", SYS_preadv "preadv", SYS_pwritev "pwritev", SYS_preadv2 "preadv2", SYS_pwritev2 "pwritev2",
         SYS_lseek "lseek", SYS_close "close", SYS_close_range "close_range", SYS_dup "dup", SYS_dup3 "dup3", SYS_fcntl "fcntl",
         SYS_flock "flock", SYS_fsync "fsync", SYS_fdatasync "fdatasync", SYS_sync_file_range "sync_file_range",
-        SYS_ftruncate "ftruncate", SYS_truncate "truncate", SYS_fallocate "fallocate", SYS_fadvise64 "fadvise64",
+        SYS_ftruncate "ftruncate", SYS_fallocate "fallocate", SYS_fadvise64 "fadvise64",
         SYS_readahead "readahead", SYS_sendfile "sendfile", SYS_copy_file_range "copy_file_range", SYS_splice "splice", SYS_tee "tee",
         SYS_pipe2 "pipe2", SYS_memfd_create "memfd_create" ],
     },
@@ -422,7 +469,7 @@ const PLAIN: &[Group] = &[
         SYS_flistxattr "flistxattr" ],
     },
     Group {
-        reason: "changes attributes of the skill's own files",
+        reason: ATTRIBUTES,
         calls: calls![
         SYS_fchmod "fchmod", SYS_fchmodat "fchmodat", SYS_fchmodat2 "fchmodat2", SYS_fchown "fchown", SYS_fchownat "fchownat",
         SYS_utimensat "utimensat", SYS_setxattr "setxattr", SYS_lsetxattr "lsetxattr", SYS_fsetxattr "fsetxattr",
@@ -511,7 +558,11 @@ pub(crate) const SYSV_IPC: &[(c_long, &str)] = calls![
 const LEGACY: &[(c_long, &str)] = calls![
     SYS_stat "stat", SYS_lstat "lstat", SYS_access "access", SYS_readlink "readlink", SYS_getdents "getdents", SYS_dup2 "dup2",
     SYS_pipe "pipe", SYS_poll "poll", SYS_select "select", SYS_epoll_create "epoll_create", SYS_epoll_wait "epoll_wait",
-    SYS_eventfd "eventfd", SYS_signalfd "signalfd", SYS_inotify_init "inotify_init", SYS_alarm "alarm", SYS_pause "pause", SYS_time "time",
-    SYS_fork "fork", SYS_vfork "vfork", SYS_getpgrp "getpgrp", SYS_chmod "chmod", SYS_chown "chown", SYS_lchown "lchown",
-    SYS_utime "utime", SYS_utimes "utimes", SYS_futimesat "futimesat", SYS_arch_prctl "arch_prctl",
+    SYS_eventfd "eventfd", SYS_signalfd "signalfd", SYS_inotify_init "inotify_init", SYS_alarm "alarm", SYS_pause "pause", SYS_time "time", SYS_getpgrp "getpgrp", SYS_arch_prctl "arch_prctl",
+];
+
+#[cfg(target_arch = "x86_64")]
+const LEGACY_ATTRIBUTES: &[(c_long, &str)] = calls![
+    SYS_chmod "chmod", SYS_chown "chown", SYS_lchown "lchown", SYS_utime "utime",
+    SYS_utimes "utimes", SYS_futimesat "futimesat",
 ];
