@@ -4,6 +4,7 @@ use crate::{BackendError, Facts};
 use skillcell_core::Control;
 use skillcell_linux::cell::Resource;
 use skillcell_linux::cgroup::{CellCgroup, CgroupLimits};
+use skillcell_linux::seccomp::OwnerlessMemory;
 use skillcell_plan::Plan;
 
 /// Init or monitor, beside the skill's own processes.
@@ -40,11 +41,21 @@ pub(crate) fn pinned_cpus(plan: &Plan, facts: &Facts<'_>) -> Option<u32> {
     pin.then(|| plan.limits.cpu.millis() / 1000)
 }
 
+/// Without a cgroup the supervisor adds up processes, and would miss what none of them owns.
+pub(crate) fn ownerless_memory(facts: &Facts<'_>) -> OwnerlessMemory {
+    match facts.host.cgroup.memory {
+        Some(_) => OwnerlessMemory::Counted,
+        None => OwnerlessMemory::Denied,
+    }
+}
+
 /// Per process, besides the limits of the call as a whole.
-pub(crate) fn rlimits(nproc: Option<u64>) -> Vec<(Resource, u64)> {
+pub(crate) fn rlimits(plan: &Plan, nproc: Option<u64>) -> Vec<(Resource, u64)> {
     let mut limits = vec![
         (Resource::Core, 0),
         (Resource::OpenFiles, 1024),
+        // A hole has no blocks; this keeps what is carried out from being larger than scratch.
+        (Resource::FileSize, plan.limits.scratch.bytes()),
         (Resource::LockedMemory, 8 << 20),
         (Resource::MessageQueues, 64 << 10),
     ];

@@ -6,7 +6,7 @@ use crate::sandbox::{exec, output_folders, stdin};
 use crate::{Backend, BackendError, limits};
 use rustix::fs::{Mode, OFlags};
 use skillcell_core::Isolation;
-use skillcell_linux::cell::{CellSpec, Ids, Resource, World};
+use skillcell_linux::cell::{CellSpec, Ids, World};
 use skillcell_linux::host::{Caller, private_id, reachable};
 use skillcell_linux::seccomp::{Filter, Profile, Sockets, UnixSockets};
 use skillcell_linux::system;
@@ -93,9 +93,6 @@ impl Backend for Process {
         }
         let cgroup = limits::cgroup(plan, facts)?;
         let pinned_cpus = limits::pinned_cpus(plan, facts);
-        let mut rlimits = limits::rlimits(nproc(plan, facts, ids));
-        // No single file outruns the watch over the folder.
-        rlimits.push((Resource::FileSize, plan.limits.scratch.bytes()));
         let spec = CellSpec {
             exec: exec(&launch)?,
             world: World::Bare { ids },
@@ -105,6 +102,7 @@ impl Backend for Process {
                     pin_affinity: pinned_cpus.is_some(),
                     watch: true,
                     unix: UnixSockets::PairsOnly,
+                    ownerless_memory: limits::ownerless_memory(facts),
                     count_forks: facts.host.cgroup.pids.is_none(),
                 },
                 facts.host.seccomp_notify,
@@ -116,7 +114,7 @@ impl Backend for Process {
                 devices: system::device_paths(),
                 network: DomainNetwork::DenyTcp,
             },
-            rlimits,
+            rlimits: limits::rlimits(plan, nproc(plan, facts, ids)),
             cpus: pinned_cpus,
             stdin: stdin(&launch)?,
             params: skillcell_linux::sealed_memfd("params", &launch.params)?,

@@ -115,6 +115,7 @@ fn execute(
             &running.outputs,
             &running.cell.staging,
             &running.shown,
+            ready.plan.limits.scratch.bytes(),
             &mut observed.denials,
         ) {
             Ok(()) => outcome::weigh_denials(&mut verdict, &ready, &observed, request),

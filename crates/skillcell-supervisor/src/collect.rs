@@ -25,9 +25,14 @@ pub(crate) fn carry_out(
     outputs: &[OutputFolder],
     staging: &[OwnedFd],
     shown: &[PathBuf],
+    max_bytes: u64,
     denials: &mut Denials,
 ) -> Result<(), CallError> {
-    let mut carrier = Carrier { shown, denials };
+    let mut carrier = Carrier {
+        shown,
+        room: max_bytes,
+        denials,
+    };
     for (output, staged) in outputs.iter().zip(staging) {
         carrier
             .folder(output, staged)
@@ -41,6 +46,8 @@ pub(crate) fn carry_out(
 
 struct Carrier<'a> {
     shown: &'a [PathBuf],
+    /// Bytes that may still be carried out: holes make files larger than the scratch they are in.
+    room: u64,
     denials: &'a mut Denials,
 }
 
@@ -77,6 +84,12 @@ impl Carrier<'_> {
         let stat = rustix::fs::statat(staged, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
+                self.room = self.room.checked_sub(stat.st_size as u64).ok_or_else(|| {
+                    io::Error::new(
+                        io::ErrorKind::FileTooLarge,
+                        "the outputs are larger than the skill's scratch",
+                    )
+                })?;
                 let done = copy_file(staged, host, name, stat.st_mode);
                 self.unless_in_the_way(done, path)
             }

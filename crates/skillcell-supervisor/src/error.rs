@@ -83,6 +83,11 @@ impl CallError {
                 Status::InvalidInput
             }
             CallError::Deps(_) => Status::Refused,
+            CallError::Collect { source, .. }
+                if source.kind() == std::io::ErrorKind::FileTooLarge =>
+            {
+                Status::LimitExceeded
+            }
             CallError::Watch(_) | CallError::Collect { .. } => Status::InternalError,
             _ => Status::InvalidInput,
         }
@@ -106,6 +111,11 @@ impl CallError {
             | CallError::NoEntry(..)
             | CallError::ArgsForClass(_)
             | CallError::DepsFolder { .. } => Reason::InvalidUsage,
+            CallError::Collect { source, .. }
+                if source.kind() == std::io::ErrorKind::FileTooLarge =>
+            {
+                Reason::ScratchExceeded
+            }
             CallError::Watch(_) | CallError::Collect { .. } => Reason::Internal,
         }
     }

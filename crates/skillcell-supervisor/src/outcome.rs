@@ -4,6 +4,7 @@ use crate::call::limit_words;
 use crate::result::{self, Frame, Report};
 use crate::watch::{End, Observed};
 use crate::{Ready, Request};
+use rustix::io::Errno;
 use serde_json::value::RawValue;
 use skillcell_core::{Captured, ErrorBody, Reason, Status};
 use skillcell_linux::cell::Exit;
@@ -79,6 +80,9 @@ pub(crate) fn judge(ready: &Ready, observed: &Observed, request: &Request) -> Ve
     {
         return limit(reason);
     }
+    if verdict.status == Status::SkillError && scratch_was_full(observed) {
+        return limit(Reason::ScratchExceeded);
+    }
     weigh_denials(&mut verdict, ready, observed, request);
     verdict
 }
@@ -132,6 +136,18 @@ fn from_value(value: Box<RawValue>) -> Verdict {
             result: Some(value),
             error: None,
         },
+    }
+}
+
+/// Scratch is the only place that can be full or too small for a file. The skill may say so without
+/// cause; then it is its own call that it mislabels.
+fn scratch_was_full(observed: &Observed) -> bool {
+    const FULL: [Errno; 3] = [Errno::NOSPC, Errno::FBIG, Errno::DQUOT];
+    match result::from_frame(&observed.result) {
+        Frame::Failed(report) => FULL
+            .iter()
+            .any(|e| report.errno == Some(e.raw_os_error().into())),
+        _ => false,
     }
 }
 

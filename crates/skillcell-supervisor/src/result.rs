@@ -28,6 +28,8 @@ pub(crate) struct Report {
     pub(crate) frames: Vec<String>,
     /// The module that could not be found.
     pub(crate) module: Option<String>,
+    /// Of an `OSError`.
+    pub(crate) errno: Option<i64>,
 }
 
 pub(crate) fn from_frame(bytes: &[u8]) -> Frame {

@@ -80,5 +80,5 @@ def fail(stage, error):
     except Exception:
         message = "(the exception has no readable message)"
     module = clean(error.name) if isinstance(error, ModuleNotFoundError) and error.name else None
-    report = {"stage": stage, "type": clean(type(error).__name__), "message": message, "frames": frames[-20:], "module": module}
+    report = {"stage": stage, "type": clean(type(error).__name__), "message": message, "frames": frames[-20:], "module": module, "errno": error.errno if isinstance(error, OSError) and isinstance(error.errno, int) else None}
     finish(b"E", marshal.dumps(report, 2))

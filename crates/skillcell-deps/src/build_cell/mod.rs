@@ -15,7 +15,7 @@ use skillcell_core::Isolation;
 use skillcell_linux::cell::{CellSpec, Exec, Exit, Ids, Resource, World};
 use skillcell_linux::cgroup::{CellCgroup, CgroupLimits};
 use skillcell_linux::host::{Caller, reachable};
-use skillcell_linux::seccomp::{Filter, Profile, Sockets, UnixSockets};
+use skillcell_linux::seccomp::{Filter, OwnerlessMemory, Profile, Sockets, UnixSockets};
 use skillcell_linux::{DomainNetwork, DomainRules, system};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -144,6 +144,7 @@ impl Build<'_> {
                     sockets: Sockets::HostNetwork,
                     // With the host's network come the host's abstract sockets.
                     unix: UnixSockets::PairsOnly,
+                    ownerless_memory: OwnerlessMemory::Counted,
                     count_forks: false,
                     pin_affinity: false,
                     watch: false,

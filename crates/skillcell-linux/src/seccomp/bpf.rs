@@ -1,7 +1,7 @@
 //! Compiles the table to BPF and installs it.
 
 use super::notify::Listener;
-use super::table::{Profile, Row, Rule, SYSV_IPC, Sockets, rules};
+use super::table::{OwnerlessMemory, Profile, Row, Rule, SYSV_IPC, Sockets, rules};
 use crate::error::{During, Result, Step};
 use crate::sys::{check, own, prctl};
 use libc::{sock_filter, sock_fprog};
@@ -47,7 +47,8 @@ impl Filter {
             ..profile
         };
         let mut rows = rules(profile);
-        if profile.sockets == Sockets::PrivateNamespace {
+        let counted = profile.ownerless_memory == OwnerlessMemory::Counted;
+        if profile.sockets == Sockets::PrivateNamespace && counted {
             rows.extend(
                 SYSV_IPC
                     .iter()
@@ -218,6 +219,7 @@ mod tests {
         watch: true,
         unix: UnixSockets::Named,
         count_forks: false,
+        ownerless_memory: OwnerlessMemory::Counted,
     };
 
     /// Runs a filter as the kernel would.

@@ -13,4 +13,4 @@ mod table;
 pub use bpf::Filter;
 pub use names::syscall_name;
 pub use notify::{Answer, Listener, Notification};
-pub use table::{Profile, Sockets, UnixSockets};
+pub use table::{OwnerlessMemory, Profile, Sockets, UnixSockets};

@@ -13,6 +13,8 @@ pub struct Profile {
     /// Named unix sockets. A read-only mount doesn't keep anybody from connecting to a socket in
     /// it, so they are off where a folder of the host is shown.
     pub unix: UnixSockets,
+    /// Memory that belongs to no process (memfd, System V segments): off where no cgroup counts it.
+    pub ownerless_memory: OwnerlessMemory,
     /// Report every new process and thread, for hosts where no cgroup counts them.
     pub count_forks: bool,
 }
@@ -25,6 +27,12 @@ pub enum Sockets {
     PairsOnly,
     /// A build cell that shares the host's network: no raw, packet or vsock, but outward TCP and UDP.
     HostNetwork,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerlessMemory {
+    Counted,
+    Denied,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -315,6 +323,14 @@ fn conditional(profile: Profile) -> Vec<Row> {
             "thread names and death signals; nothing that weakens the process",
         ),
     ];
+    if profile.ownerless_memory == OwnerlessMemory::Counted {
+        rows.push((
+            SYS_memfd_create,
+            "memfd_create",
+            Rule::Allow,
+            "files in memory, which the cgroup counts",
+        ));
+    }
     if !profile.pin_affinity {
         rows.push((
             SYS_sched_setaffinity,
@@ -456,7 +472,7 @@ const PLAIN: &[Group] = &[
         SYS_flock "flock", SYS_fsync "fsync", SYS_fdatasync "fdatasync", SYS_sync_file_range "sync_file_range",
         SYS_ftruncate "ftruncate", SYS_fallocate "fallocate", SYS_fadvise64 "fadvise64",
         SYS_readahead "readahead", SYS_sendfile "sendfile", SYS_copy_file_range "copy_file_range", SYS_splice "splice", SYS_tee "tee",
-        SYS_pipe2 "pipe2", SYS_memfd_create "memfd_create" ],
+        SYS_pipe2 "pipe2", ],
     },
     Group {
         reason: "looks at files; what exists is decided by the mounts",
