@@ -216,6 +216,20 @@ impl NewRoot {
         self.attach(&tree, target)
     }
 
+    /// As `rebind`, over something that is there already and of the same kind.
+    pub(crate) fn cover(&self, with: &Path, target: &Path) -> Result<()> {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let tree = open_tree(&self.fd, relative(with), flags).during_at(Step::Mount, target)?;
+        move_mount(
+            &tree,
+            "",
+            &self.fd,
+            relative(target),
+            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+        )
+        .during_at(Step::Mount, target)
+    }
+
     fn parent(&self, path: &Path) -> Result<()> {
         path.parent().map_or(Ok(()), |parent| self.dir(parent))
     }

@@ -1,9 +1,9 @@
 //! What of `/proc` a cell sees: its own processes, and an allow list of harmless facts. The rest
 //! of the kernel's files are covered, whatever this kernel calls them.
 
-use crate::error::{During, Result, Step};
+use crate::error::{During, LinuxError, Result, Step};
 use crate::mount::NewRoot;
-use rustix::fs::{Dir, Mode, OFlags};
+use rustix::fs::{Dir, FileType, Mode, OFlags};
 use std::path::{Path, PathBuf};
 
 /// Read by libc, interpreters and thread pools; none tells about other processes of the host.
@@ -34,6 +34,7 @@ pub(super) fn mount(root: &NewRoot) -> Result<()> {
     root.file(Path::new(EMPTY_FILE), b"")?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let top = rustix::fs::openat(root.fd(), "proc", flags, Mode::empty()).during(Step::Proc)?;
+    let (empty_file, empty_dir) = (Path::new(EMPTY_FILE), Path::new(EMPTY_DIR));
     for entry in Dir::read_from(&top).during(Step::Proc)? {
         let entry = entry.during(Step::Proc)?;
         let Ok(name) = entry.file_name().to_str() else {
@@ -46,12 +47,11 @@ pub(super) fn mount(root: &NewRoot) -> Result<()> {
             continue;
         }
         let target = PathBuf::from("/proc").join(name);
-        let kind = rustix::fs::statat(&top, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
-            .during_at(Step::Proc, &target)?;
-        match rustix::fs::FileType::from_raw_mode(kind.st_mode) {
-            rustix::fs::FileType::Directory => root.rebind(Path::new(EMPTY_DIR), &target)?,
-            rustix::fs::FileType::RegularFile => root.rebind(Path::new(EMPTY_FILE), &target)?,
-            _ => {}
+        match entry.file_type() {
+            FileType::Directory => root.cover(empty_dir, &target)?,
+            FileType::RegularFile => root.cover(empty_file, &target)?,
+            FileType::Symlink => {} // leads into what is visible or covered
+            _ => return Err(LinuxError::at(Step::Proc, target, rustix::io::Errno::INVAL)),
         }
     }
     Ok(())
