@@ -229,3 +229,61 @@ claim! {
         assert_ne!(outcome.status(), "internal_error", "{}", outcome.show());
     }
 }
+
+claim! {
+    /// An input beside the output is read where it is, kept as it is, and nothing that was denied.
+    fn an_input_in_the_output_s_folder_stays_as_it_is(cell) {
+        let input = cell.file("work/both/notes.txt", "notes");
+        let output = cell.path("work/both/report.txt");
+        let code = "open(params['output_path'], 'w').write(open(params['input_path']).read() + '!')";
+        let params = json!({
+            "code": code, "mark": cell.mark(), "raw": true, "args": {},
+            "output_path": output, "input_path": input,
+        });
+        let outcome = cell
+            .call(cell.probe_with(POLICY))
+            .params(&params)
+            .read(&input)
+            .write(&output)
+            .run();
+        outcome.assert_ok();
+        assert_eq!(fs::read_to_string(&output).expect("written"), "notes!");
+        assert_eq!(fs::read_to_string(&input).expect("kept"), "notes");
+        assert!(outcome.denials().is_empty(), "{}", outcome.show());
+    }
+}
+
+claim! {
+    /// Writing a whole folder never empties a file in it that was granted for reading.
+    fn a_folder_granted_for_both_keeps_its_files(cell) {
+        let input = cell.file("work/both/notes.txt", "notes");
+        let folder = cell.path("work/both");
+        let code = "open(params['output_path'] + '/report.txt', 'w').write('report')";
+        let params = json!({
+            "code": code, "mark": cell.mark(), "raw": true, "args": {}, "output_path": folder,
+        });
+        let outcome = cell
+            .call(cell.probe_with(POLICY))
+            .params(&params)
+            .read(&input)
+            .write(&folder)
+            .run();
+        outcome.assert_ok();
+        assert_eq!(fs::read_to_string(&input).expect("kept"), "notes");
+        assert_eq!(fs::read_to_string(folder.join("report.txt")).expect("written"), "report");
+    }
+}
+
+claim! {
+    /// A folder where the host has a file is a denial with a whole envelope, not a crash.
+    fn an_output_of_another_kind_than_the_host_s_is_left_in_the_cell(cell) {
+        let taken = cell.file("work/out/name", "kept");
+        let folder = cell.path("work/out");
+        let code = "import os; os.makedirs(params['output_path'] + '/name/below'); open(params['output_path'] + '/fine', 'w').write('x')";
+        let outcome = run(cell, code, &folder);
+        outcome.assert_ok();
+        outcome.assert_denial("filesystem", taken.to_str().expect("text"));
+        assert_eq!(fs::read_to_string(&taken).expect("kept"), "kept");
+        assert_eq!(outcome.envelope()["audit"]["events"], 2, "{}", outcome.show());
+    }
+}

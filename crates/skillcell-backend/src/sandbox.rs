@@ -74,7 +74,12 @@ impl Backend for Sandbox {
         let mut shown = Vec::new();
         for grant in plan.files.iter().filter(|g| g.access == FileAccess::Read) {
             for path in shown_paths(&grant.path, grant.kind, &outputs)? {
-                nodes.push(Node::Bind(pinned(&path, &path, own)?));
+                // What was granted can be read, although the cell's id isn't the caller's.
+                let bind = pinned(&path, &path, own)?;
+                nodes.push(Node::Bind(Bind {
+                    as_own: own,
+                    ..bind
+                }));
                 shown.push(path);
             }
         }

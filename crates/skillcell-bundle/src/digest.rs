@@ -31,7 +31,13 @@ pub(crate) fn digest(root: &Root) -> Result<Digest, BundleError> {
             Kind::File { executable: true } => b'x',
             Kind::Folder => b'd',
             Kind::Link { .. } => b'l',
-            Kind::Other => b'o',
+            // A read-only mount doesn't keep a skill from connecting to a socket in its bundle.
+            Kind::Other => {
+                return Err(BundleError::NotRegular {
+                    path: root.path().join(&entry.path),
+                    kind: "a pipe, socket or device, which no bundle may hold",
+                });
+            }
         };
         tree.update([mark]);
         add(&mut tree, entry.path.as_os_str().as_bytes());

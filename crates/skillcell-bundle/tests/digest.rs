@@ -100,11 +100,19 @@ fn content_moved_across_a_boundary_changes_it() {
 }
 
 #[test]
-fn links_out_pipes_and_loops_are_fingerprinted_without_being_opened() {
+fn links_out_and_loops_are_fingerprinted_without_being_opened() {
     let dir = bundle();
     symlink("/dev/zero", dir.path().join("zero")).unwrap();
     symlink("loop", dir.path().join("loop")).unwrap();
     symlink(".", dir.path().join("self")).unwrap();
+    let before = digest(dir.path());
+    fs::remove_file(dir.path().join("self")).unwrap();
+    assert_ne!(before, digest(dir.path()));
+}
+
+#[test]
+fn a_bundle_with_a_pipe_or_socket_is_refused() {
+    let dir = bundle();
     let pipe = dir.path().join("pipe");
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -114,9 +122,11 @@ fn links_out_pipes_and_loops_are_fingerprinted_without_being_opened() {
         0,
     )
     .unwrap();
-    let before = digest(dir.path());
+    let refused = || Bundle::open(dir.path()).unwrap().digest().unwrap_err();
+    assert!(matches!(refused(), BundleError::NotRegular { .. }));
     fs::remove_file(pipe).unwrap();
-    assert_ne!(before, digest(dir.path()));
+    let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("host.sock")).unwrap();
+    assert!(matches!(refused(), BundleError::NotRegular { .. }));
 }
 
 #[test]
