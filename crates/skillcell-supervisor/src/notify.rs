@@ -36,7 +36,8 @@ pub(crate) struct Notices {
 }
 
 const MAX_CLIENTS: usize = 16;
-const NO_NETWORK: &str = "the skill has no network; `network.egress` in its security_policy and the operator's policy would name the hosts";
+const NO_NETWORK: &str =
+    "no policy gives a cell sockets of this kind; the process level has none at all";
 
 impl Notices {
     pub(crate) fn new(world: World, running: &mut Running, tasks: u32) -> Self {
@@ -224,7 +225,7 @@ impl Notices {
                 DenialKind::Network,
                 &destination.to_string(),
                 Reason::NetworkNotAllowed,
-                NO_NETWORK,
+                address_hint(destination),
             );
             return Answer::Errno(libc_errno(if bare {
                 Errno::ACCESS
@@ -344,12 +345,24 @@ impl Notices {
     }
 }
 
+/// The line that would allow it, in the skill's security_policy and in the operator's policy.
+fn egress_hint(hosts: &str, port: u16) -> String {
+    format!(
+        "policy line: `network: {{egress: [{{{hosts}, ports: [{port}]}}]}}` (which this release parses, and refuses to run: it can't enforce it yet)"
+    )
+}
+
+fn address_hint(address: SocketAddr) -> String {
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    egress_hint(&format!("cidrs: [{}/{bits}]", address.ip()), address.port())
+}
+
 fn record_name(denials: &mut Denials, question: &skillcell_egress::Question) {
     denials.record(
         DenialKind::Network,
         &question.name,
         Reason::NetworkNotAllowed,
-        NO_NETWORK,
+        egress_hint(&format!("domains: [{}]", question.name), 443),
     );
 }
 
