@@ -35,6 +35,11 @@ pub(crate) fn read_memory(pid: u32, address: u64, max: usize) -> Option<Vec<u8>>
 
 /// Children of all threads of a process, by number.
 pub fn children(pid: u32) -> Vec<u32> {
+    // Kernels without CONFIG_PROC_CHILDREN have no such files. Finding nobody would mean that no
+    // quota is held and nothing is killed, so there every process is asked for its parent.
+    if !std::path::Path::new("/proc/thread-self/children").exists() {
+        return children_by_parent(pid);
+    }
     let mut found = Vec::new();
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return found;
@@ -48,6 +53,15 @@ pub fn children(pid: u32) -> Vec<u32> {
         }
     }
     found
+}
+
+/// As `children`, from the parent that each process of the host names.
+fn children_by_parent(parent: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| status_field(*pid, "PPid:") == Some(parent.into()))
+        .collect()
 }
 
 /// All descendants, nearest first. Orphans of a cell hang below its init, so none is missed.
@@ -130,4 +144,22 @@ fn status_field(pid: u32, name: &str) -> Option<u64> {
         .next()?
         .parse()
         .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_found_with_and_without_the_kernel_s_own_list() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("30")
+            .spawn()
+            .unwrap_or_else(|e| panic!("{e}"));
+        let (me, pid) = (std::process::id(), child.id());
+        let found = [children(me), children_by_parent(me)];
+        child.kill().unwrap_or_else(|e| panic!("{e}"));
+        child.wait().unwrap_or_else(|e| panic!("{e}"));
+        assert!(found.iter().all(|f| f.contains(&pid)), "{found:?}");
+    }
 }

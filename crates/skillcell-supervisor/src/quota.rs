@@ -51,7 +51,7 @@ impl Quota {
         }
     }
 
-    pub(crate) fn next_tick(&self, _now: Instant) -> Option<Instant> {
+    pub(crate) fn next_tick(&self) -> Option<Instant> {
         self.next
     }
 

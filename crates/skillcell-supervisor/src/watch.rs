@@ -110,7 +110,7 @@ fn turn(
             return Ok(End::Limit(reason));
         }
         let wake = quota
-            .next_tick(now)
+            .next_tick()
             .map_or(deadline, |tick| tick.min(deadline));
         let timeout = timespec(wake.saturating_duration_since(now));
         let cell = &running.cell;
@@ -119,7 +119,6 @@ fn turn(
             PollFd::new(&cell.status, PollFlags::IN),
             PollFd::new(&cell.pidfd, PollFlags::IN),
         ];
-        let fixed = fds.len();
         let handshake = handshake_open.then(|| {
             fds.push(PollFd::new(&cell.handshake, PollFlags::IN));
             fds.len() - 1
@@ -134,7 +133,6 @@ fn turn(
             Err(errno) => return Err(errno),
         }
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        debug_assert!(fixed <= stream_start);
         drop(fds);
 
         if ready[0] {
