@@ -35,13 +35,7 @@ impl std::error::Error for DecodeError {}
 
 impl de::Error for DecodeError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        let message = message.to_string();
-        // What serde says of untagged values names a type of ours, which helps nobody.
-        let message = if message.starts_with("data did not match any variant") {
-            "expected a number, or text with a number and a unit".to_owned()
-        } else {
-            clean(&message)
-        };
+        let message = clean(&message.to_string());
         DecodeError {
             message,
             location: None,
