@@ -35,9 +35,43 @@ pub struct CgroupFacts {
     pub memory: Option<CgroupVersion>,
     pub pids: Option<CgroupVersion>,
     pub cpu: Option<CgroupVersion>,
-    /// Where cells are made: one folder for v2, one per controller for v1.
-    pub parents: Vec<PathBuf>,
+    /// Where cells are made. A cell has a folder in each, and is a member of all of them.
+    pub parents: Vec<CgroupParent>,
     pub missing: Option<Missing>,
+}
+
+/// A folder that cells' cgroups can be made in, and what they are limited by there. On hybrid hosts
+/// some controllers are in v2 and the others in v1, so no folder is taken to have them all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CgroupParent {
+    pub path: PathBuf,
+    pub version: CgroupVersion,
+    pub controllers: Vec<CgroupController>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CgroupController {
+    Memory,
+    Pids,
+    Cpu,
+}
+
+impl CgroupController {
+    pub const ALL: [CgroupController; 3] = [
+        CgroupController::Memory,
+        CgroupController::Pids,
+        CgroupController::Cpu,
+    ];
+
+    /// As the kernel spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CgroupController::Memory => "memory",
+            CgroupController::Pids => "pids",
+            CgroupController::Cpu => "cpu",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,6 +91,19 @@ impl CgroupVersion {
 }
 
 impl CgroupFacts {
+    /// Adds a folder, and says of each of its controllers where it is held.
+    pub fn add(&mut self, parent: CgroupParent) {
+        for controller in &parent.controllers {
+            let slot = match controller {
+                CgroupController::Memory => &mut self.memory,
+                CgroupController::Pids => &mut self.pids,
+                CgroupController::Cpu => &mut self.cpu,
+            };
+            *slot = Some(parent.version);
+        }
+        self.parents.push(parent);
+    }
+
     pub fn for_control(&self, control: Control) -> Option<CgroupVersion> {
         match control {
             Control::Memory => self.memory,

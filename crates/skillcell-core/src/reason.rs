@@ -14,6 +14,42 @@ pub enum Reason {
     NetworkNotAllowed,
     /// A loopback address where nothing in the cell listens: the host's loopback is not reachable.
     HostLoopbackUnreachable,
+    /// No rule names this host.
+    HostNotAllowed,
+    /// A rule names the host, but not this port of it.
+    PortNotAllowed,
+    /// A `deny` entry covers the destination.
+    DeniedByRule,
+    /// A private, local, metadata, translated or otherwise special address that no CIDR rule names.
+    AddressNotPublic,
+    /// An allowed name that has no address, or whose resolver didn't answer.
+    ResolveFailed,
+    /// A DNS question for something else than an address.
+    DnsTypeNotAllowed,
+    /// More names were asked for than a call may ask for.
+    DnsBudgetExceeded,
+    /// A TLS handshake without a server name, to a host that is allowed by name.
+    TlsNoServerName,
+    /// The server name of the TLS handshake is not the host of the connection.
+    TlsServerNameMismatch,
+    /// An encrypted ClientHello: it would hide whom the connection is for.
+    TlsEncryptedHello,
+    /// A TLS handshake that can't be read.
+    TlsMalformed,
+    /// `Host`, `:authority` or an absolute target is not the host of the connection.
+    HttpHostMismatch,
+    /// HTTP that two readers could read in two ways.
+    HttpMalformed,
+    /// The host is allowed, but not this method and path.
+    HttpRequestNotAllowed,
+    /// Neither TLS nor HTTP, on a port that is for these.
+    ProtocolNotAllowed,
+    /// A secret, or its placeholder, on its way to a host that it is not bound to.
+    SecretLeak,
+    /// The call's budget of bytes, connections, requests or hosts is used up.
+    NetworkBudgetExceeded,
+    /// The upstream's certificate or handshake didn't hold.
+    UpstreamTls,
     /// The path is mounted read-only or was not granted for writing.
     PathNotWritable,
     /// A host path in a param, outside the roots that operator and caller allow.
@@ -67,6 +103,24 @@ impl Reason {
         match self {
             Reason::NetworkNotAllowed => "network_not_allowed",
             Reason::HostLoopbackUnreachable => "host_loopback_unreachable",
+            Reason::HostNotAllowed => "host_not_allowed",
+            Reason::PortNotAllowed => "port_not_allowed",
+            Reason::DeniedByRule => "denied_by_rule",
+            Reason::AddressNotPublic => "address_not_public",
+            Reason::ResolveFailed => "resolve_failed",
+            Reason::DnsTypeNotAllowed => "dns_type_not_allowed",
+            Reason::DnsBudgetExceeded => "dns_budget_exceeded",
+            Reason::TlsNoServerName => "tls_no_server_name",
+            Reason::TlsServerNameMismatch => "tls_server_name_mismatch",
+            Reason::TlsEncryptedHello => "tls_encrypted_hello",
+            Reason::TlsMalformed => "tls_malformed",
+            Reason::HttpHostMismatch => "http_host_mismatch",
+            Reason::HttpMalformed => "http_malformed",
+            Reason::HttpRequestNotAllowed => "http_request_not_allowed",
+            Reason::ProtocolNotAllowed => "protocol_not_allowed",
+            Reason::SecretLeak => "secret_leak",
+            Reason::NetworkBudgetExceeded => "network_budget_exceeded",
+            Reason::UpstreamTls => "upstream_tls",
             Reason::PathNotWritable => "path_not_writable",
             Reason::PathNotGranted => "path_not_granted",
             Reason::OutputNotGranted => "output_not_granted",
