@@ -4,8 +4,9 @@
 //! when a call is denied; here it still has a line number. The checks for parts are public because
 //! operator policies are made of the same parts.
 
-use crate::error::{ManifestError, clean};
-use crate::security_policy::{EgressRule, Network, Resources, SecurityPolicy};
+use crate::check_network::{check_network, check_secrets};
+use crate::error::ManifestError;
+use crate::security_policy::{Resources, SecurityPolicy};
 use crate::yaml::{self, Node, Value};
 use skillcell_core::Location;
 
@@ -38,6 +39,9 @@ pub(crate) fn from_node(node: &Node) -> Result<SecurityPolicy, ManifestError> {
     if let Some(network) = node.get("network") {
         check_network(&policy.network, network)?;
     }
+    if let Some(secrets) = node.get("secrets") {
+        check_secrets(&policy.secrets, secrets)?;
+    }
     if let Some(resources) = node.get("resources") {
         check_resources(&policy.resources, resources)?;
     }
@@ -57,70 +61,6 @@ pub(crate) fn from_node(node: &Node) -> Result<SecurityPolicy, ManifestError> {
     Ok(policy)
 }
 
-/// Checks a `network` section against the tree that it was read from.
-pub fn check_network(network: &Network, node: &Node) -> Result<(), ManifestError> {
-    let egress = node.get("egress");
-    for (index, rule) in network.egress.iter().enumerate() {
-        let rule_node = egress.and_then(|e| e.index(index)).unwrap_or(node);
-        check_rule(rule, rule_node)?;
-    }
-    Ok(())
-}
-
-fn check_rule(rule: &EgressRule, node: &Node) -> Result<(), ManifestError> {
-    if rule.domains.is_empty() && rule.cidrs.is_empty() {
-        return Err(fail(
-            "an egress rule needs `domains` or `cidrs`",
-            node.location,
-        ));
-    }
-    if !rule.cidrs.is_empty() && rule.ports.is_empty() {
-        return Err(fail(
-            "an egress rule with `cidrs` needs `ports`",
-            node.location,
-        ));
-    }
-    if let Some(index) = rule.ports.iter().position(|port| *port == 0) {
-        return Err(fail("port 0 is not a port", item(node, "ports", index)));
-    }
-    for (index, http) in rule.http.iter().enumerate() {
-        let http_node = node
-            .get("http")
-            .and_then(|h| h.index(index))
-            .unwrap_or(node);
-        if http.methods.is_empty() || http.paths.is_empty() {
-            return Err(fail(
-                "an http rule needs at least one method and one path",
-                http_node.location,
-            ));
-        }
-        for (index, method) in http.methods.iter().enumerate() {
-            let token = |b: u8| b.is_ascii_uppercase() || b == b'-';
-            if method.is_empty() || method.len() > 32 || !method.bytes().all(token) {
-                let message = format!(
-                    "`{}` is not an HTTP method: use upper case, such as GET",
-                    clean(method)
-                );
-                return Err(fail(message, item(http_node, "methods", index)));
-            }
-        }
-        for (index, path) in http.paths.iter().enumerate() {
-            if !path.starts_with('/') {
-                let message = format!("`{}` is not an HTTP path: begin it with `/`", clean(path));
-                return Err(fail(message, item(http_node, "paths", index)));
-            }
-            if path.bytes().any(|b| b <= b' ' || b == 0x7f) || path.contains(['?', '#']) {
-                let message = format!(
-                    "`{}` is not an HTTP path: spaces, control characters, `?` and `#` never match",
-                    clean(path)
-                );
-                return Err(fail(message, item(http_node, "paths", index)));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Checks a `resources` section against the tree that it was read from.
 pub fn check_resources(resources: &Resources, node: &Node) -> Result<(), ManifestError> {
     match resources.processes {
@@ -135,15 +75,7 @@ pub fn check_resources(resources: &Resources, node: &Node) -> Result<(), Manifes
     }
 }
 
-/// The place of one item in a list field.
-fn item(node: &Node, field: &str, index: usize) -> Location {
-    node.get(field)
-        .and_then(|list| list.index(index))
-        .unwrap_or(node)
-        .location
-}
-
-fn fail(message: impl Into<String>, location: Location) -> ManifestError {
+pub(crate) fn fail(message: impl Into<String>, location: Location) -> ManifestError {
     ManifestError::Policy {
         message: message.into(),
         location,

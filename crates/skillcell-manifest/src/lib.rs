@@ -2,6 +2,7 @@
 //! expansion, and nothing in it grants anything. No I/O: callers hand in text.
 
 mod agent_skill;
+mod check_network;
 mod check_policy;
 mod env_vars;
 mod error;
@@ -18,7 +19,8 @@ mod skillware;
 pub mod yaml;
 
 pub use agent_skill::parse_agent_skill;
-pub use check_policy::{check_network, check_resources, parse_security_policy};
+pub use check_network::{check_network, method_problem, path_problem};
+pub use check_policy::{check_resources, parse_security_policy};
 pub use error::{ManifestError, Parsed, Warning, clean as printable};
 pub use model::{Entry, EnvVar, Manifest, ParamSchema, Runtime};
 pub use near_miss::distance as edit_distance;
@@ -27,7 +29,8 @@ pub use python_imports::imports_module;
 pub use requirement::check_requirement;
 pub use script_runtime::runtime_for_script;
 pub use security_policy::{
-    EgressRule, Filesystem, HttpRule, Network, ParamAccess, Resources, SecurityPolicy,
+    DenyRule, EgressRule, Filesystem, HttpRule, Network, NetworkBudget, ParamAccess, Resources,
+    SecretBinding, SecretPlace, SecurityPolicy,
 };
 pub use skillware::parse_skillware;
 

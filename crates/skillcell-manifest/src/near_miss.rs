@@ -8,16 +8,18 @@ use crate::error::{Warning, clean};
 use crate::yaml::Entry;
 
 /// What other words people use for the keys that matter.
-const SYNONYMS: [(&str, &str); 13] = [
+const SYNONYMS: [(&str, &str); 15] = [
     ("policy", "security_policy"),
     ("security", "security_policy"),
     ("permissions", "security_policy"),
+    ("network", "security_policy"),
+    ("egress", "security_policy"),
+    ("secrets", "security_policy"),
     ("sandbox", "execution"),
     ("isolation", "execution"),
     ("env", "env_vars"),
     ("environment", "env_vars"),
     ("environmentvariables", "env_vars"),
-    ("secrets", "env_vars"),
     ("dependencies", "requirements"),
     ("deps", "requirements"),
     ("params", "parameters"),

@@ -66,6 +66,9 @@ fn declared(manifest: &Manifest) -> BTreeMap<&EnvName, bool> {
         .iter()
         .map(|name| (name, false))
         .collect();
+    for secret in &manifest.security_policy.secrets {
+        names.entry(&secret.env).or_default();
+    }
     for variable in &manifest.env_vars {
         *names.entry(&variable.name).or_default() |= variable.required;
     }

@@ -23,14 +23,16 @@ mod limits;
 mod make;
 mod model;
 mod network;
+mod network_secrets;
 mod receipt;
 mod refusal;
 
 pub use env::missing_required_env;
 pub use make::{PlanInput, plan};
 pub use model::{
-    CallerGrants, EnvGrant, FileAccess, FileGrant, Grant, HostPath, Limits, ParamPath, PathKind,
-    Plan, Requirement, Source,
+    Budget, CallerGrants, EnvGrant, FileAccess, FileGrant, Grant, HostPath, Limits, ParamPath,
+    PathKind, Plan, PlanNetwork, Requirement, Source,
 };
+pub use network::effective_egress;
 pub use receipt::requirements;
 pub use refusal::{PathProblem, Refusal, TrustAnswer};

@@ -65,12 +65,12 @@ pub(crate) fn decide(input: &PlanInput<'_>, grants: &mut Vec<Grant>) -> Limits {
     }
 }
 
-struct Narrow<'a> {
-    grants: &'a mut Vec<Grant>,
+pub(crate) struct Narrow<'a> {
+    pub(crate) grants: &'a mut Vec<Grant>,
 }
 
 impl Narrow<'_> {
-    fn limit<T: Ord + Copy + Display>(
+    pub(crate) fn limit<T: Ord + Copy + Display>(
         &mut self,
         what: &str,
         caller: Option<(T, &str)>,

@@ -27,15 +27,15 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, Refusal> {
     let files = files::decide(input, &mut grants)?;
     let env = env::decide(input, &mut grants, &mut denials);
     let limits = limits::decide(input, &mut grants);
-    let egress = network::decide(input, &mut grants)?;
+    let network = network::decide(input, level.effective, &env, &mut grants)?;
     isolation::must_be_available(&level, input.host)?;
-    let receipt = receipt::decide(level.effective, &limits, input)?;
+    let receipt = receipt::decide(level.effective, &limits, &network, input)?;
 
     Ok(Plan {
         skill: input.skill.clone(),
         isolation: level.effective,
         trusted: level.trusted,
-        egress,
+        network,
         env,
         files,
         limits,

@@ -2,10 +2,11 @@ use serde::Serialize;
 use skillcell_core::{
     ByteSize, Control, CpuCount, Denial, Enforcement, EnvName, Isolation, SkillRef, Timeout,
 };
-use skillcell_manifest::{EgressRule, ParamAccess};
+use skillcell_manifest::{DenyRule, EgressRule, ParamAccess, SecretBinding};
 use skillcell_policy::Origin;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Everything that a backend needs to know about what is allowed. No secret values.
@@ -15,8 +16,7 @@ pub struct Plan {
     pub isolation: Isolation,
     /// The caller lowered the isolation by `--trust`.
     pub trusted: bool,
-    /// Empty means no network at all.
-    pub egress: Vec<EgressRule>,
+    pub network: PlanNetwork,
     pub env: Vec<EnvGrant>,
     pub files: Vec<FileGrant>,
     pub limits: Limits,
@@ -26,6 +26,44 @@ pub struct Plan {
     pub grants: Vec<Grant>,
     /// Denials that are known before the skill starts.
     pub denials: Vec<Denial>,
+}
+
+/// Whom the call may talk to, and how much.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PlanNetwork {
+    /// Empty means no network at all. Ports are written out.
+    pub egress: Vec<EgressRule>,
+    /// The manifest's and the operator's: each wins over every rule.
+    pub deny: Vec<DenyRule>,
+    pub budget: Budget,
+    /// Granted variables that the skill gets as placeholders only. One that is bound to no host
+    /// goes nowhere, and is a placeholder all the same.
+    pub secrets: Vec<SecretBinding>,
+    /// The DNS server to ask; `None` is the host's.
+    pub resolver: Option<SocketAddr>,
+}
+
+impl PlanNetwork {
+    /// No way out at all.
+    pub fn is_closed(&self) -> bool {
+        self.egress.is_empty()
+    }
+
+    /// Whether connections are taken apart to see requests: for rules about them, or for secrets.
+    pub fn inspects(&self) -> bool {
+        !self.secrets.is_empty() || self.egress.iter().any(|rule| !rule.http.is_empty())
+    }
+}
+
+/// How much network the call as a whole may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Budget {
+    pub bytes_out: ByteSize,
+    pub bytes_in: ByteSize,
+    pub connections: u64,
+    pub requests: u64,
+    /// Distinct hosts.
+    pub hosts: u64,
 }
 
 /// A variable that will be inside, and where its value comes from.

@@ -9,7 +9,7 @@ mod quota;
 mod sandbox;
 
 use crate::make::PlanInput;
-use crate::model::{Limits, Requirement};
+use crate::model::{Limits, PlanNetwork, Requirement};
 use crate::refusal::Refusal;
 use skillcell_core::{Control, Enforcement, EnforcementStatus, HostFacts, Isolation, Missing};
 
@@ -17,14 +17,19 @@ use skillcell_core::{Control, Enforcement, EnforcementStatus, HostFacts, Isolati
 type Mechanism = Result<String, Missing>;
 
 /// One per control, in the order of [`Control::ALL`].
-pub fn requirements(level: Isolation, limits: &Limits, host: &HostFacts) -> Vec<Requirement> {
+pub fn requirements(
+    level: Isolation,
+    limits: &Limits,
+    network: &PlanNetwork,
+    host: &HostFacts,
+) -> Vec<Requirement> {
     Control::ALL
         .into_iter()
         .map(|control| Requirement {
             control,
             mechanism: match level {
                 Isolation::Process => process::mechanism(control, limits, host),
-                Isolation::Sandbox => sandbox::mechanism(control, limits, host),
+                Isolation::Sandbox => sandbox::mechanism(control, limits, network, host),
                 Isolation::InProcess
                 | Isolation::Wasm
                 | Isolation::Container
@@ -40,11 +45,12 @@ pub fn requirements(level: Isolation, limits: &Limits, host: &HostFacts) -> Vec<
 pub(crate) fn decide(
     level: Isolation,
     limits: &Limits,
+    network: &PlanNetwork,
     input: &PlanInput<'_>,
 ) -> Result<Vec<Enforcement>, Refusal> {
     let mut receipt = Vec::new();
     let mut unheld = Vec::new();
-    for Requirement { control, mechanism } in requirements(level, limits, input.host) {
+    for Requirement { control, mechanism } in requirements(level, limits, network, input.host) {
         let (mechanism, status) = match mechanism {
             Ok(mechanism) => (mechanism, EnforcementStatus::Enforced),
             Err(missing) if input.caller.allow_degraded.contains(&control) => (

@@ -34,8 +34,8 @@ pub enum Refusal {
     BackendUnavailable { level: Isolation, by: Source },
     #[error("a sandbox cell can't be made here: {}", missing.what)]
     Namespaces { missing: Missing },
-    #[error("network rules can't be enforced by this build; allowed would be {rules}")]
-    Egress { rules: String },
+    #[error("network rules can't be enforced at the {level} level; allowed would be {rules}")]
+    Egress { level: Isolation, rules: String },
     #[error("the manifest's network rules have {entries} entries, which is too many to compare")]
     TooManyRules { entries: usize },
     /// Every control that nothing on this host can hold. Never empty.
@@ -134,8 +134,9 @@ impl Refusal {
                 missing.fix
             ),
             Refusal::Egress { .. } => {
-                "to run it without network, give a policy that allows none, such as a file with \
-                 the one line `version: 1`: --policy FILE"
+                "that level has no network namespace: use --isolation sandbox; or, to run it \
+                 without network, give a policy that allows none, such as a file with the one \
+                 line `version: 1`: --policy FILE"
                     .to_owned()
             }
             Refusal::TooManyRules { .. } => "ask the skill's author for fewer rules".to_owned(),

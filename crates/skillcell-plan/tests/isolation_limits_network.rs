@@ -3,9 +3,12 @@
 
 mod common;
 
-use common::{ceiling, host, make, manifest, missing, rule};
-use skillcell_core::{ByteSize, Control, CpuCount, Isolation, Reason, Status, Timeout};
-use skillcell_plan::{CallerGrants, Plan, Refusal, Source};
+use common::{ceiling, env, host, make, manifest, mechanism, missing, rule};
+use skillcell_core::{
+    ByteSize, Control, CpuCount, DenyPattern, HostPattern, Isolation, Reason, Status, Timeout,
+};
+use skillcell_manifest::{DenyRule, Manifest, SecretBinding, SecretPlace};
+use skillcell_plan::{Budget, CallerGrants, Grant, Plan, Refusal, Source};
 
 fn level(
     policies: &[&str],
@@ -163,16 +166,35 @@ fn limits_are_the_smaller_of_asked_and_allowed_and_say_who_narrowed() {
     assert_eq!(line("resources.timeout").narrowed_by, None);
 }
 
-#[test]
-fn allowed_network_is_refused_until_it_can_be_enforced_and_denied_network_runs() {
+const OPEN: &str = "defaults: {network: {egress: [{domains: ['*.example.com'], ports: [443]}]}}";
+
+fn wants_network() -> Manifest {
     let mut manifest = manifest();
     manifest.security_policy.network.egress = vec![rule("api.example.com", &[443])];
+    manifest
+}
+
+#[test]
+fn allowed_network_opens_a_sandbox_and_is_refused_at_the_process_level() {
+    let manifest = wants_network();
     let caller = CallerGrants {
         allow_degraded: [Control::Network].into(),
         ..CallerGrants::default()
     };
-    let open =
-        ceiling(&["defaults: {network: {egress: [{domains: ['*.example.com'], ports: [443]}]}}"]);
+    let plan = make(&manifest, &ceiling(&[OPEN]), &caller, &host()).expect("a plan");
+    assert_eq!(plan.network.egress, [rule("api.example.com", &[443])]);
+    assert_eq!(
+        mechanism(&plan, Control::Network),
+        "network namespace, egress broker: 1 rule, budgets"
+    );
+    let open = ceiling(&[&format!(
+        "{}, isolation: {{minimum: process}}}}",
+        &OPEN[..OPEN.len() - 1]
+    )]);
+    let caller = CallerGrants {
+        isolation: Some(Isolation::Process),
+        ..caller
+    };
     let refusal = make(&manifest, &open, &caller, &host()).expect_err("not enforceable");
     assert_eq!(
         (refusal.status(), refusal.reason()),
@@ -182,15 +204,122 @@ fn allowed_network_is_refused_until_it_can_be_enforced_and_denied_network_runs()
         refusal.to_string().contains("api.example.com:443"),
         "{refusal}"
     );
-    let plan = make(&manifest, &ceiling(&[]), &caller, &host()).expect("no network");
-    assert!(plan.egress.is_empty());
-    let line = plan
-        .grants
-        .iter()
-        .find(|g| g.what == "network.egress")
-        .expect("a line");
+    let hint = refusal.hint().expect("a hint");
+    assert!(hint.contains("no network namespace"), "{hint}");
+}
+
+#[test]
+fn network_that_nobody_allows_runs_closed() {
+    let plan = make(
+        &wants_network(),
+        &ceiling(&[]),
+        &CallerGrants::default(),
+        &host(),
+    );
+    let plan = plan.expect("no network");
+    assert!(plan.network.is_closed());
+    assert_eq!(
+        mechanism(&plan, Control::Network),
+        "network namespace with loopback only"
+    );
+    let line = grant(&plan, "network.egress");
     assert_eq!(line.effective, "nothing");
     assert_eq!(line.narrowed_by, Some(Source::BuiltIn));
+}
+
+#[test]
+fn denials_of_both_sides_hold_and_the_operator_bounds_the_budget() {
+    let mut manifest = wants_network();
+    let denied = |domain: &str| DenyRule {
+        domains: vec![DenyPattern::parse(domain).expect("a domain")],
+        cidrs: Vec::new(),
+        ports: Vec::new(),
+    };
+    manifest.security_policy.network.deny = vec![denied("a.example.com")];
+    manifest.security_policy.network.budget.requests = Some(50);
+    let more = "defaults: {network: {egress: [{domains: ['*.example.com'], ports: [443]}], \
+                deny: [{domains: [b.example.com]}], budget: {requests: 10, hosts: 3}, \
+                resolver: '192.0.2.53'}}";
+    let caller = CallerGrants::default();
+    let plan = make(&manifest, &ceiling(&[more]), &caller, &host()).expect("a plan");
+    let network = &plan.network;
+    assert_eq!(
+        network.deny,
+        [denied("a.example.com"), denied("b.example.com")]
+    );
+    assert_eq!((network.budget.requests, network.budget.hosts), (10, 3));
+    assert_eq!(network.budget.connections, Budget::default().connections);
+    assert_eq!(network.resolver, "192.0.2.53:53".parse().ok());
+    assert!(
+        grant(&plan, "network.budget.requests")
+            .narrowed_by
+            .is_some()
+    );
+    assert_eq!(
+        grant(&plan, "network.deny").effective,
+        "a.example.com, b.example.com"
+    );
+}
+
+#[test]
+fn a_secret_is_bound_to_what_both_sides_and_the_rules_say() {
+    let mut manifest = wants_network();
+    manifest
+        .security_policy
+        .network
+        .egress
+        .push(rule("cdn.example.com", &[443]));
+    manifest.security_policy.env = vec![env("PLAIN"), env("FORCED")];
+    manifest.security_policy.secrets = vec![SecretBinding {
+        env: env("KEY"),
+        hosts: ["api.example.com", "other.example.org"]
+            .map(|host| HostPattern::parse(host).expect("a domain"))
+            .to_vec(),
+        places: SecretPlace::ALL.to_vec(),
+    }];
+    let caller = CallerGrants {
+        env: [env("KEY"), env("PLAIN"), env("FORCED")].into(),
+        ..CallerGrants::default()
+    };
+    let bound = |plan: &Plan| -> Vec<(String, Vec<String>, usize)> {
+        let secrets = plan.network.secrets.iter();
+        secrets
+            .map(|s| {
+                let hosts = s.hosts.iter().map(ToString::to_string).collect();
+                (s.env.to_string(), hosts, s.places.len())
+            })
+            .collect()
+    };
+    let plan = make(&manifest, &ceiling(&[OPEN]), &caller, &host()).expect("a plan");
+    assert_eq!(
+        bound(&plan),
+        [("KEY".into(), vec!["api.example.com".into()], 2)]
+    );
+    assert!(mechanism(&plan, Control::Network).ends_with("TLS inspection, 1 secret, budgets"));
+    let forced = "defaults: {network: {egress: [{domains: ['*.example.com'], ports: [443]}]}, \
+        secrets: [{env: FORCED, hosts: [cdn.example.com]}, {env: KEY, hosts: [x.example.com], in: [header]}]}";
+    let plan = make(&manifest, &ceiling(&[forced]), &caller, &host()).expect("a plan");
+    assert_eq!(
+        bound(&plan),
+        [
+            ("FORCED".into(), vec!["cdn.example.com".into()], 2),
+            ("KEY".into(), vec![], 1)
+        ]
+    );
+    let closed = make(&manifest, &ceiling(&[]), &caller, &host()).expect("a plan");
+    assert_eq!(bound(&closed), [("KEY".into(), vec![], 2)]);
+    let ungranted = make(
+        &manifest,
+        &ceiling(&[OPEN]),
+        &CallerGrants::default(),
+        &host(),
+    );
+    assert_eq!(bound(&ungranted.expect("a plan")), []);
+}
+
+fn grant(plan: &Plan, what: &str) -> Grant {
+    let line = plan.grants.iter().find(|grant| grant.what == what);
+    line.expect("a line").clone()
 }
 
 #[test]

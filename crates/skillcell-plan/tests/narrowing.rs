@@ -10,10 +10,13 @@ use policies::{DOMAINS, PORTS, ROOTS, VARIABLES, policy};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use skillcell_core::{
-    ByteSize, CgroupVersion, Control, CpuCount, HostFacts, Isolation, SkillId, Timeout,
+    ByteSize, CgroupVersion, Control, CpuCount, DenyPattern, DomainName, HostFacts, HostPattern,
+    Isolation, SkillId, Timeout,
 };
-use skillcell_manifest::{EnvVar, Manifest, ParamAccess};
-use skillcell_plan::{CallerGrants, FileAccess, HostPath, ParamPath, PathKind, Plan, Refusal};
+use skillcell_manifest::{DenyRule, EnvVar, Manifest, ParamAccess, SecretBinding, SecretPlace};
+use skillcell_plan::{
+    Budget, CallerGrants, FileAccess, HostPath, ParamPath, PathKind, Plan, Refusal,
+};
 use skillcell_policy::{Ceiling, Layers, OperatorPolicy, Subject, Trust, intersect};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -77,8 +80,21 @@ fn a_manifest() -> impl Strategy<Value = Manifest> {
         a_size(),
     );
     let processes = prop::option::of(any::<u32>());
-    (a_level(), names, egress, limits, processes).prop_map(
-        |(execution, (declared, required), egress, (timeout, cpu, memory, scratch), processes)| {
+    let budget = (a_size(), prop::option::of(0u64..200_000));
+    let deny = subsequence(DOMAINS.to_vec(), 0..2);
+    let secret = (
+        select(VARIABLES.to_vec()),
+        subsequence(DOMAINS.to_vec(), 1..3),
+    );
+    let network = (egress, deny, budget, prop::option::of(secret));
+    (a_level(), names, network, limits, processes).prop_map(
+        |(
+            execution,
+            (declared, required),
+            (egress, deny, (bytes_out, connections), secret),
+            (timeout, cpu, memory, scratch),
+            processes,
+        )| {
             let mut manifest = manifest();
             manifest.execution = execution;
             let variable = |name: &&str| EnvVar {
@@ -91,6 +107,27 @@ fn a_manifest() -> impl Strategy<Value = Manifest> {
             asked.network.egress = egress
                 .iter()
                 .map(|(domain, ports)| rule(domain, ports))
+                .collect();
+            asked.network.deny = deny
+                .iter()
+                .map(|domain| DenyRule {
+                    domains: vec![DenyPattern::parse(domain).expect("a domain")],
+                    cidrs: Vec::new(),
+                    ports: Vec::new(),
+                })
+                .collect();
+            asked.network.budget.bytes_out = bytes_out;
+            asked.network.budget.connections = connections;
+            asked.secrets = secret
+                .iter()
+                .map(|(name, hosts)| SecretBinding {
+                    env: env(name),
+                    hosts: hosts
+                        .iter()
+                        .map(|host| HostPattern::parse(host).expect("a domain"))
+                        .collect(),
+                    places: vec![SecretPlace::Header],
+                })
                 .collect();
             asked.filesystem.scratch = scratch;
             asked.filesystem.params = [
@@ -217,6 +254,66 @@ fn limits_are_within(
                 .min(max.output.value)
 }
 
+fn budget_is_within(got: &Budget, manifest: &Manifest, ceiling: &Ceiling, closed: bool) -> bool {
+    let (asked, max) = (&manifest.security_policy.network.budget, &ceiling.budget);
+    let (default, none) = (Budget::default(), closed && *got == Budget::default());
+    none || (got.bytes_out
+        == asked
+            .bytes_out
+            .unwrap_or(default.bytes_out)
+            .min(max.bytes_out.value)
+        && got.connections
+            == asked
+                .connections
+                .unwrap_or(default.connections)
+                .min(max.connections.value)
+        && got.bytes_in <= max.bytes_in.value
+        && got.requests <= max.requests.value
+        && got.hosts <= max.hosts.value)
+}
+
+/// A granted variable that either side calls a secret is one, and its hosts are within what the
+/// manifest, the operator and the rules say, each asked about one name at a time.
+fn secrets_are_within(
+    plan: &Plan,
+    manifest: &Manifest,
+    ceiling: &Ceiling,
+) -> Result<(), TestCaseError> {
+    let declared = &manifest.security_policy.secrets;
+    for grant in &plan.env {
+        let asked = declared.iter().find(|secret| secret.env == grant.name);
+        let bound = ceiling.secrets.get(&grant.name);
+        let secret = plan.network.secrets.iter().find(|s| s.env == grant.name);
+        prop_assert_eq!(secret.is_some(), asked.is_some() || bound.is_some());
+        let Some(secret) = secret else { continue };
+        for name in [
+            "a.example.com",
+            "b.example.com",
+            "x.a.example.com",
+            "example.com",
+        ] {
+            let name = DomainName::parse(name).expect("a name");
+            let hit = |hosts: &[HostPattern]| hosts.iter().any(|host| host.matches(&name));
+            let expected = asked.is_none_or(|asked| hit(&asked.hosts))
+                && bound.is_none_or(|bound| hit(&bound.value.hosts))
+                && plan.network.egress.iter().any(|rule| hit(&rule.domains));
+            prop_assert_eq!(hit(&secret.hosts), expected);
+        }
+        for place in &secret.places {
+            prop_assert!(asked.is_none_or(|asked| asked.places.contains(place)));
+            prop_assert!(bound.is_none_or(|bound| bound.value.places.contains(place)));
+        }
+    }
+    let inside = |name: &skillcell_core::EnvName| plan.env.iter().any(|grant| grant.name == *name);
+    prop_assert!(
+        plan.network
+            .secrets
+            .iter()
+            .all(|secret| inside(&secret.env))
+    );
+    Ok(())
+}
+
 /// A granted file was named by a flag or a param, and a root permits it for that access.
 fn file_is_permitted(
     path: &Path,
@@ -282,16 +379,25 @@ proptest! {
         prop_assert!(limits_are_within(&plan, &manifest, &ceiling, &caller));
 
         let declared: BTreeSet<_> = manifest.security_policy.env.iter()
-            .chain(manifest.env_vars.iter().map(|v| &v.name)).collect();
+            .chain(manifest.env_vars.iter().map(|v| &v.name))
+            .chain(manifest.security_policy.secrets.iter().map(|s| &s.env)).collect();
         for grant in &plan.env {
             prop_assert!(declared.contains(&grant.name));
             prop_assert!(caller.env.contains(&grant.name) || ceiling.env.value.contains(&grant.name));
         }
 
-        prop_assert!(plan.egress.is_empty());
         let mut asked = manifest.security_policy.network.egress.clone();
         asked.iter_mut().for_each(|rule| rule.ports = rule.effective_ports().to_vec());
-        prop_assert!(intersect(&asked, &ceiling.egress.value).is_empty());
+        let network = &plan.network;
+        prop_assert_eq!(&network.egress, &intersect(&asked, &ceiling.egress.value));
+        prop_assert!(network.is_closed() || plan.isolation == Isolation::Sandbox);
+        if !network.is_closed() {
+            let own = &manifest.security_policy.network.deny;
+            let theirs = ceiling.deny.iter().map(|denied| &denied.value);
+            prop_assert!(own.iter().chain(theirs).all(|rule| network.deny.contains(rule)));
+        }
+        prop_assert!(budget_is_within(&network.budget, &manifest, &ceiling, network.is_closed()));
+        secrets_are_within(&plan, &manifest, &ceiling)?;
 
         for file in &plan.files {
             prop_assert!(file_is_permitted(&file.path, file.access, &ceiling, &caller), "{file:?}");

@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skillcell_core::{ByteSize, CpuCount, EnvName, Isolation, Timeout};
-use skillcell_manifest::EgressRule;
-use std::collections::BTreeSet;
+use skillcell_core::{ByteSize, CpuCount, EnvName, HostPattern, Isolation, Timeout};
+use skillcell_manifest::{DenyRule, EgressRule, SecretPlace};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Who set a ceiling.
@@ -76,6 +77,14 @@ pub struct Ceiling {
     pub isolation: Bounded<Isolation>,
     pub trust: Bounded<Trust>,
     pub egress: Bounded<Vec<EgressRule>>,
+    /// Of all sections together: more entries only narrow.
+    pub deny: Vec<Bounded<DenyRule>>,
+    pub budget: BudgetCeilings,
+    /// Variables that are only ever given as placeholders, and who may get their values.
+    pub secrets: BTreeMap<EnvName, Bounded<SecretBound>>,
+    /// The DNS server to ask, instead of the host's. The last file that names one decides, which is
+    /// the system's: a caller's file must not lead around it.
+    pub resolver: Option<Bounded<SocketAddr>>,
     /// Variables that may come from the caller's environment without `--env`.
     pub env: Bounded<BTreeSet<EnvName>>,
     /// Roots under which host paths in params may be read without a flag.
@@ -90,6 +99,23 @@ pub struct Ceiling {
     pub limits: LimitCeilings,
     /// Whether dependencies may be built from source.
     pub source_builds: Bounded<bool>,
+}
+
+/// The most network that one call may ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetCeilings {
+    pub bytes_out: Bounded<ByteSize>,
+    pub bytes_in: Bounded<ByteSize>,
+    pub connections: Bounded<u64>,
+    pub requests: Bounded<u64>,
+    pub hosts: Bounded<u64>,
+}
+
+/// Where the value of a variable may go at most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SecretBound {
+    pub hosts: Vec<HostPattern>,
+    pub places: Vec<SecretPlace>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -119,6 +145,10 @@ impl Ceiling {
             isolation: Bounded::new(Isolation::DEFAULT, by()),
             trust: Bounded::new(Trust::Deny, by()),
             egress: Bounded::new(Vec::new(), by()),
+            deny: Vec::new(),
+            budget: BudgetCeilings::built_in(),
+            secrets: BTreeMap::new(),
+            resolver: None,
             env: Bounded::new(BTreeSet::new(), by()),
             read: Bounded::new(Vec::new(), by()),
             write: Bounded::new(Vec::new(), by()),
@@ -126,6 +156,22 @@ impl Ceiling {
             caller_write: None,
             limits: LimitCeilings::built_in(),
             source_builds: Bounded::new(false, by()),
+        }
+    }
+}
+
+impl BudgetCeilings {
+    /// Far above what a skill needs, but finite.
+    fn built_in() -> Self {
+        fn by<T>(value: T) -> Bounded<T> {
+            Bounded::new(value, Origin::BuiltIn)
+        }
+        BudgetCeilings {
+            bytes_out: by(ByteSize::mib(16 << 10)),
+            bytes_in: by(ByteSize::mib(64 << 10)),
+            connections: by(100_000),
+            requests: by(1_000_000),
+            hosts: by(4096),
         }
     }
 }

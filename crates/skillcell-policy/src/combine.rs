@@ -3,11 +3,12 @@
 //! Only `of_defaults` sets values. Everything after it goes through `narrow`, which can take the
 //! smaller of two values and nothing else: a section that tries to widen changes nothing.
 
-use crate::ceiling::{Bounded, Ceiling, Origin};
+use crate::ceiling::{Bounded, Ceiling, Origin, SecretBound};
 use crate::egress;
 use crate::file::Section;
 use crate::roots::{self, Root};
-use skillcell_manifest::EgressRule;
+use skillcell_core::EnvName;
+use skillcell_manifest::{EgressRule, SecretPlace};
 use std::path::PathBuf;
 
 impl Ceiling {
@@ -22,9 +23,19 @@ impl Ceiling {
         if let Some(trust) = section.trust {
             ceiling.trust.value = trust;
         }
-        if let Some(network) = &section.network {
-            ceiling.egress.value = network.egress.rules().to_vec();
+        if let Some(egress) = section.network.as_ref().and_then(|n| n.egress.as_ref()) {
+            ceiling.egress.value = egress.rules().to_vec();
         }
+        // A budget of a file takes the place of the built-in maximum, even when it is larger.
+        if let Some(asked) = section.network.as_ref().and_then(|n| n.budget.as_ref()) {
+            let budget = &mut ceiling.budget;
+            set(&mut budget.bytes_out, asked.bytes_out, origin);
+            set(&mut budget.bytes_in, asked.bytes_in, origin);
+            set(&mut budget.connections, asked.connections, origin);
+            set(&mut budget.requests, asked.requests, origin);
+            set(&mut budget.hosts, asked.hosts, origin);
+        }
+        ceiling.restrict_network(section, origin);
         if let Some(env) = &section.env {
             ceiling.env.value = env.iter().cloned().collect();
         }
@@ -64,12 +75,21 @@ impl Ceiling {
                 .narrow(&isolation.minimum.level(), origin, |a, b| *a.max(b));
         }
         lower(&mut self.trust, section.trust, origin);
-        if let Some(network) = &section.network {
+        if let Some(egress) = section.network.as_ref().and_then(|n| n.egress.as_ref()) {
             self.egress
-                .narrow(&network.egress.rules().to_vec(), origin, |a, b| {
+                .narrow(&egress.rules().to_vec(), origin, |a, b| {
                     narrower_egress(a, b)
                 });
         }
+        if let Some(asked) = section.network.as_ref().and_then(|n| n.budget.as_ref()) {
+            let budget = &mut self.budget;
+            lower(&mut budget.bytes_out, asked.bytes_out, origin);
+            lower(&mut budget.bytes_in, asked.bytes_in, origin);
+            lower(&mut budget.connections, asked.connections, origin);
+            lower(&mut budget.requests, asked.requests, origin);
+            lower(&mut budget.hosts, asked.hosts, origin);
+        }
+        self.restrict_network(section, origin);
         if let Some(env) = &section.env {
             self.env
                 .narrow(&env.iter().cloned().collect(), origin, |a, b| a & b);
@@ -108,6 +128,43 @@ impl Ceiling {
         self.narrow_caller(section, origin);
     }
 
+    /// What narrows wherever it stands: denials and bindings of secrets.
+    fn restrict_network(&mut self, section: &Section, origin: &Origin) {
+        if let Some(network) = &section.network {
+            let deny = network.deny.iter().flat_map(|deny| deny.rules());
+            self.deny
+                .extend(deny.map(|rule| Bounded::new(rule.clone(), origin.clone())));
+            if let Some(resolver) = network.resolver {
+                self.resolver = Some(Bounded::new(resolver.address(), origin.clone()));
+            }
+        }
+        for secret in section.secrets.iter().flatten() {
+            let places = secret.places.clone();
+            let bound = SecretBound {
+                hosts: secret.hosts.clone(),
+                places: places.unwrap_or_else(|| SecretPlace::ALL.to_vec()),
+            };
+            self.bind(&secret.env, Bounded::new(bound, origin.clone()));
+        }
+    }
+
+    fn bind(&mut self, name: &EnvName, bound: Bounded<SecretBound>) {
+        match self.secrets.get_mut(name) {
+            None => {
+                self.secrets.insert(name.clone(), bound);
+            }
+            Some(known) => known.narrow(&bound.value, &bound.origin, |a, b| SecretBound {
+                hosts: egress::intersect_hosts(&a.hosts, &b.hosts),
+                places: a
+                    .places
+                    .iter()
+                    .copied()
+                    .filter(|place| b.places.contains(place))
+                    .collect(),
+            }),
+        }
+    }
+
     fn narrow_caller(&mut self, section: &Section, origin: &Origin) {
         let caller = section.filesystem.as_ref().and_then(|f| f.caller.as_ref());
         if let Some(caller) = caller {
@@ -130,6 +187,16 @@ impl Ceiling {
             .narrow(&other.egress.value, &other.egress.origin, |a, b| {
                 narrower_egress(a, b)
             });
+        self.deny.extend(other.deny);
+        lower_to(&mut self.budget.bytes_out, other.budget.bytes_out);
+        lower_to(&mut self.budget.bytes_in, other.budget.bytes_in);
+        lower_to(&mut self.budget.connections, other.budget.connections);
+        lower_to(&mut self.budget.requests, other.budget.requests);
+        lower_to(&mut self.budget.hosts, other.budget.hosts);
+        for (name, bound) in other.secrets {
+            self.bind(&name, bound);
+        }
+        self.resolver = other.resolver.or(self.resolver.take());
         self.env
             .narrow(&other.env.value, &other.env.origin, |a, b| a & b);
         self.read

@@ -6,12 +6,16 @@
 //! because no single rule can say "this name, when it resolves to that network".
 
 use ipnet::IpNet;
-use skillcell_core::HostPattern;
+use skillcell_core::{HostPattern, NormalPath};
 use skillcell_manifest::{EgressRule, HttpRule};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Domains, networks, ports, methods and paths in one list of rules. Bounds the work of comparing
-/// two lists, of which one may come from a hostile manifest.
+/// Domains, networks, ports, methods and paths in a skill's list of rules. Bounds the work of
+/// comparing two lists, of which one may come from a hostile manifest.
 pub const MAX_EGRESS_ENTRIES: usize = 1024;
+
+/// The same for an operator's list: ten thousand rules with room to spare.
+pub const MAX_OPERATOR_ENTRIES: usize = 1 << 16;
 
 /// How many entries a list of rules has, to be held against [`MAX_EGRESS_ENTRIES`].
 pub fn entries(rules: &[EgressRule]) -> usize {
@@ -27,23 +31,102 @@ fn rule_entries(rule: &EgressRule) -> usize {
     rule.domains.len() + rule.cidrs.len() + rule.ports.len() + http + 1
 }
 
-/// What both lists allow. Should the answer not fit in [`MAX_EGRESS_ENTRIES`], the rest of it is
+/// What both lists allow. Should the answer not fit in [`MAX_OPERATOR_ENTRIES`], the rest of it is
 /// left out: less is allowed, never more.
 pub fn intersect(a: &[EgressRule], b: &[EgressRule]) -> Vec<EgressRule> {
+    /// Up to here also what another rule covers is left out; beyond only what is equal, because
+    /// comparing all with all would take seconds.
+    const TIDY: usize = 256;
     let mut both: Vec<EgressRule> = Vec::new();
+    let mut seen: HashSet<EgressRule> = HashSet::new();
     let mut size = 0;
-    for (x, y) in a.iter().flat_map(|x| b.iter().map(move |y| (x, y))) {
-        let Some(rule) = meet(x, y) else { continue };
-        if allows(&both, &rule) {
-            continue;
+    let index = Index::of(b);
+    for x in a {
+        for y in index.near(x) {
+            let y = &b[y];
+            // First what needs no memory: two long lists about one host differ by port.
+            if !x.ports.iter().any(|port| y.ports.contains(port)) {
+                continue;
+            }
+            let Some(rule) = meet(x, y) else { continue };
+            if seen.contains(&rule) || (both.len() < TIDY && allows(&both, &rule)) {
+                continue;
+            }
+            size += rule_entries(&rule);
+            if size > MAX_OPERATOR_ENTRIES {
+                return both;
+            }
+            seen.insert(rule.clone());
+            both.push(rule);
         }
-        size += rule_entries(&rule);
-        if size > MAX_EGRESS_ENTRIES {
-            break;
-        }
-        both.push(rule);
     }
     both
+}
+
+/// The narrower of each pair of patterns of which one covers the other.
+pub fn intersect_hosts(a: &[HostPattern], b: &[HostPattern]) -> Vec<HostPattern> {
+    meet_by(a, b, HostPattern::covers)
+}
+
+/// Rules by their hosts, so that two long lists are not compared each with each.
+struct Index<'a> {
+    /// By the base of the pattern and every name above it.
+    below: HashMap<&'a str, Vec<usize>>,
+    /// By the pattern as it stands.
+    patterns: HashMap<&'a str, Vec<usize>>,
+    with_networks: Vec<usize>,
+}
+
+impl<'a> Index<'a> {
+    fn of(rules: &'a [EgressRule]) -> Self {
+        let mut index = Index {
+            below: HashMap::new(),
+            patterns: HashMap::new(),
+            with_networks: Vec::new(),
+        };
+        for (place, rule) in rules.iter().enumerate() {
+            if !rule.cidrs.is_empty() {
+                index.with_networks.push(place);
+            }
+            for domain in &rule.domains {
+                let patterns = index.patterns.entry(domain.as_str()).or_default();
+                patterns.push(place);
+                let base = domain.wildcard_base().unwrap_or(domain.as_str());
+                for name in names_from(base) {
+                    index.below.entry(name).or_default().push(place);
+                }
+            }
+        }
+        index
+    }
+
+    /// Places of rules that may have a host in common with this one, in order.
+    fn near(&self, rule: &EgressRule) -> Vec<usize> {
+        let mut found = BTreeSet::new();
+        if !rule.cidrs.is_empty() {
+            found.extend(&self.with_networks);
+        }
+        for domain in &rule.domains {
+            found.extend(self.patterns.get(domain.as_str()).into_iter().flatten());
+            let base = match domain.wildcard_base() {
+                Some(base) => {
+                    found.extend(self.below.get(base).into_iter().flatten());
+                    base
+                }
+                None => domain.as_str(),
+            };
+            for name in names_from(base) {
+                let wildcard = format!("*.{name}");
+                found.extend(self.patterns.get(wildcard.as_str()).into_iter().flatten());
+            }
+        }
+        found.into_iter().copied().collect()
+    }
+}
+
+/// A name and every name above it.
+fn names_from(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |rest| rest.split_once('.').map(|(_, r)| r))
 }
 
 /// Whether one rule of the list allows everything that `rule` allows.
@@ -135,25 +218,20 @@ fn meet_by<T: Clone + PartialEq>(a: &[T], b: &[T], covers: impl Fn(&T, &T) -> bo
     both
 }
 
-/// Whether `outer` surely matches every path that `inner` matches. Says yes only where that holds
-/// whether `*` stands for one segment or for any run: one closing `*`, and behind the common prefix
-/// plain characters of one segment.
+/// Whether `outer` surely matches every path that `inner` matches. A closing `*` is any rest, so a
+/// plain prefix of one is all that has to be compared; patterns are in normal form, where a prefix
+/// of the text is a prefix of the path.
 fn path_covers(outer: &str, inner: &str) -> bool {
     if outer == inner {
         return true;
     }
-    let Some(prefix) = outer.strip_suffix('*') else {
-        return false;
-    };
-    let Some(rest) = inner.strip_prefix(prefix) else {
-        return false;
-    };
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~' | b'*');
-    let segment = inner.rsplit('/').next().unwrap_or(inner);
-    !prefix.contains('*')
-        && !rest.is_empty()
-        && rest.bytes().all(plain)
-        && segment.bytes().any(|b| b != b'.' && b != b'*')
+    match outer.strip_suffix('*') {
+        Some(prefix) if !prefix.contains('*') => {
+            inner.strip_suffix('*').unwrap_or(inner).starts_with(prefix)
+                && NormalPath::parse(inner).is_ok_and(|path| path.as_str() == inner)
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -232,14 +310,18 @@ mod tests {
             ("/repos/*", "/repos/x"),
             ("/repos/*", "/repos/x*"),
             ("/x", "/x"),
+            ("/repos/*", "/repos/a/b"),
+            ("/repos/*", "/repos/"),
+            ("/repos/*", "/repos/*/issues"),
+            ("/*", "/repos/*"),
         ] {
             assert!(path_covers(outer, inner), "{outer} {inner}");
         }
         for (outer, inner) in [
-            ("/repos/*", "/repos/a/b"),
             ("/repos/*", "/repos/.."),
             ("/repos/*", "/repos/%2e%2e"),
-            ("/repos/*", "/repos/"),
+            ("/repos/*", "/repos*"),
+            ("/repos/*", "/repos"),
             ("/a/*/b*", "/a/*/bc"),
             ("/x", "/*"),
         ] {
@@ -253,9 +335,9 @@ mod tests {
             .map(|port| rule(&["a.example.com"], &[], &[port]))
             .collect();
         assert_eq!(intersect(&many, &many), many);
-        let huge: Vec<_> = (0..9000u16)
+        let huge: Vec<_> = (0..2000u16)
             .map(|port| rule(&["a.example.com"], &[], &[port]))
             .collect();
-        assert!(entries(&intersect(&huge, &huge)) <= MAX_EGRESS_ENTRIES);
+        assert!(entries(&intersect(&huge, &huge)) <= MAX_OPERATOR_ENTRIES);
     }
 }

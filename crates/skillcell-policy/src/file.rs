@@ -2,13 +2,12 @@
 
 use crate::assign::{Assignment, CategoryPattern};
 use crate::ceiling::Trust;
-use crate::egress::{MAX_EGRESS_ENTRIES, entries};
+use crate::network_file::{NetworkCeiling, SecretCeiling};
 use crate::roots::Root;
 use crate::values::{Floor, FormatVersion, not_null, not_null_values, present};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skillcell_core::{ByteSize, CpuCount, EnvName, HostPattern, Timeout};
-use skillcell_manifest::{EgressRule, HttpRule};
+use skillcell_core::{ByteSize, CpuCount, EnvName, Timeout};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -68,6 +67,11 @@ pub struct Section {
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<EnvName>")]
     pub env: Option<Vec<EnvName>>,
+    /// Variables that a skill gets as a placeholder only, and the hosts that may get their value.
+    /// Holds also for a skill that asks for one of them as a plain variable.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<SecretCeiling>")]
+    pub secrets: Option<Vec<SecretCeiling>>,
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ResourceCeiling")]
     pub resources: Option<ResourceCeiling>,
@@ -81,13 +85,6 @@ pub struct Section {
 pub struct IsolationFloor {
     /// The weakest level that is permitted without `--trust`.
     pub minimum: Floor,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkCeiling {
-    /// Empty means no network.
-    pub egress: EgressCeiling,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -147,81 +144,4 @@ pub struct ResourceCeiling {
 pub struct DependencyCeiling {
     /// Whether a requirement without a wheel may be built from source, which runs its code.
     pub source_builds: bool,
-}
-
-/// Egress rules that each say something: hosts, ports, and no list that is there but empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Vec<RawRule>")]
-#[schemars(with = "Vec<EgressRule>")]
-pub struct EgressCeiling(Vec<EgressRule>);
-
-impl EgressCeiling {
-    pub fn rules(&self) -> &[EgressRule] {
-        &self.0
-    }
-}
-
-impl TryFrom<Vec<RawRule>> for EgressCeiling {
-    type Error = String;
-    fn try_from(raw: Vec<RawRule>) -> Result<Self, String> {
-        let rules: Vec<EgressRule> = raw.into_iter().map(|rule| rule.0).collect();
-        match entries(&rules) {
-            n if n > MAX_EGRESS_ENTRIES => Err(format!(
-                "{n} entries are too many for one list of rules: at most {MAX_EGRESS_ENTRIES}"
-            )),
-            _ => Ok(EgressCeiling(rules)),
-        }
-    }
-}
-
-/// A rule, checked while the reader still knows where it stands in the file.
-#[derive(Deserialize)]
-#[serde(try_from = "RuleFields")]
-struct RawRule(EgressRule);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleFields {
-    #[serde(default)]
-    domains: Vec<HostPattern>,
-    #[serde(default)]
-    cidrs: Vec<ipnet::IpNet>,
-    #[serde(default)]
-    ports: Vec<u16>,
-    #[serde(default, deserialize_with = "present")]
-    http: Option<Vec<HttpRule>>,
-}
-
-impl TryFrom<RuleFields> for RawRule {
-    type Error = &'static str;
-    fn try_from(rule: RuleFields) -> Result<Self, Self::Error> {
-        if rule.domains.is_empty() && rule.cidrs.is_empty() {
-            return Err("this rule names no host: give it `domains` or `cidrs`");
-        }
-        if rule.ports.is_empty() || rule.ports.contains(&0) {
-            return Err("this rule needs `ports`, such as [443], each above 0");
-        }
-        let http = match rule.http {
-            None => Vec::new(),
-            // Read as "any request" further on, where its author wrote "none".
-            Some(http) if http.is_empty() => {
-                return Err("`http: []` allows no request: remove it to allow any, or the rule");
-            }
-            Some(http) => http,
-        };
-        if http
-            .iter()
-            .any(|h| h.methods.is_empty() || h.paths.is_empty())
-        {
-            return Err("an entry of `http` needs at least one method and one path");
-        }
-        // 10.1.2.3/8 means 10.0.0.0/8; in one form only, so that comparing is exact.
-        let cidrs = rule.cidrs.iter().map(ipnet::IpNet::trunc).collect();
-        Ok(RawRule(EgressRule {
-            domains: rule.domains,
-            cidrs,
-            ports: rule.ports,
-            http,
-        }))
-    }
 }

@@ -16,22 +16,31 @@
 mod assign;
 mod ceiling;
 mod combine;
+mod decide;
 mod egress;
 mod error;
 mod file;
 mod layers;
+mod network_file;
 mod parse;
 mod roots;
 mod values;
 
 pub use assign::{Assignment, CategoryPattern, DigestText, Subject, Tier};
-pub use ceiling::{Bounded, Ceiling, LimitCeilings, Origin, Trust};
-pub use egress::{MAX_EGRESS_ENTRIES, allows, entries, intersect};
+pub use ceiling::{Bounded, BudgetCeilings, Ceiling, LimitCeilings, Origin, SecretBound, Trust};
+pub use decide::{Ask, Decision, Egress, Intent};
+pub use egress::{
+    MAX_EGRESS_ENTRIES, MAX_OPERATOR_ENTRIES, allows, entries, intersect, intersect_hosts,
+};
 pub use error::PolicyError;
 pub use file::{
-    CallerRoots, DependencyCeiling, EgressCeiling, FilesystemCeiling, IsolationFloor,
-    NetworkCeiling, PolicyFile, ResourceCeiling, Section, Tiers,
+    CallerRoots, DependencyCeiling, FilesystemCeiling, IsolationFloor, PolicyFile, ResourceCeiling,
+    Section, Tiers,
 };
 pub use layers::{Layers, OperatorPolicy};
+pub use network_file::{
+    BudgetCeiling, DenyCeiling, EgressCeiling, NetworkCeiling, Resolver, SecretCeiling,
+};
 pub use roots::Root;
+pub use skillcell_core::{NormalPath, PathError};
 pub use values::{Floor, FormatVersion};

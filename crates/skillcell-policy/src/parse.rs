@@ -24,7 +24,7 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<PolicyFile, PolicyError> {
         budget: serde_saphyr::budget! {
             max_depth: 32,
             max_documents: 1,
-            max_nodes: 20_000,
+            max_nodes: 250_000,
             max_anchors: 64,
             max_aliases: 256,
         },

@@ -174,3 +174,26 @@ fn a_tier_is_given_by_digest_or_folder_and_is_external_otherwise() {
         Tier::External
     );
 }
+
+/// Two files of ten thousand rules each meet in the time of a test, not of a coffee.
+#[test]
+fn ten_thousand_rules_are_read_and_combined() {
+    let file = |port: u16| {
+        let mut text = "version: 1\ndefaults:\n  network:\n    egress:\n".to_owned();
+        for i in 0..10_000 {
+            text += &format!("      - {{domains: [h{i}.example.com], ports: [443, {port}]}}\n");
+        }
+        skillcell_policy::OperatorPolicy::parse(&text, "many.yaml").expect("a policy")
+    };
+    let id = skillcell_core::SkillId::parse("a/b").expect("an id");
+    let subject = skillcell_policy::Subject {
+        id: &id,
+        category: None,
+        digest: None,
+        path: None,
+    };
+    let layers = skillcell_policy::Layers::new(vec![file(80), file(8443)]);
+    let ceiling = layers.ceiling_for(&subject);
+    assert_eq!(ceiling.egress.value.len(), 10_000);
+    assert!(ceiling.egress.value.iter().all(|rule| rule.ports == [443]));
+}

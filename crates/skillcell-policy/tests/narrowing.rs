@@ -5,9 +5,11 @@ mod common;
 
 use common::{DOMAINS, PORTS, egress_rule, policy};
 use proptest::prelude::*;
-use skillcell_core::{HostPattern, SkillId};
+use skillcell_core::{Host, HostPattern, SkillId};
 use skillcell_manifest::{EgressRule, HttpRule};
-use skillcell_policy::{Bounded, Ceiling, Layers, OperatorPolicy, Subject, intersect};
+use skillcell_policy::{
+    Ask, Bounded, Ceiling, Egress, Intent, Layers, NormalPath, OperatorPolicy, Subject, intersect,
+};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -31,49 +33,52 @@ fn rules(bodies: &[String]) -> Vec<EgressRule> {
     ceiling(&[text]).egress.value
 }
 
-/// What the rules say about single requests: a host by name or address, a port, a method, a path.
-/// Written apart from the code under test, by asking each rule about one point at a time.
-fn requests(rules: &[EgressRule]) -> Vec<bool> {
-    let names = [
-        "a.example.com",
-        "b.example.com",
-        "x.a.example.com",
-        "example.com",
-        "example.org",
-    ];
-    let addresses = [
-        "10.1.2.3",
-        "10.1.9.9",
-        "10.9.9.9",
-        "192.0.2.1",
-        "2001:db8::1",
-    ];
-    let mut points = Vec::new();
+const NAMES: [&str; 5] = [
+    "a.example.com",
+    "b.example.com",
+    "x.a.example.com",
+    "example.com",
+    "example.org",
+];
+const ADDRESSES: [&str; 5] = [
+    "10.1.2.3",
+    "10.1.9.9",
+    "10.9.9.9",
+    "192.0.2.1",
+    "2001:db8::1",
+];
+
+/// Single requests: a host by name or address, a port, a method, a path.
+fn each_point(mut ask: impl FnMut(&str, u16, &str, &str)) {
     for port in PORTS.into_iter().chain([22]) {
         for method in ["GET", "POST", "PUT"] {
             for path in ["/x/a", "/x/b", "/y", "/z"] {
-                let http = |rule: &EgressRule| {
-                    rule.http.is_empty() || rule.http.iter().any(|h| request(h, method, path))
-                };
-                for name in names {
-                    let name = HostPattern::parse(name).expect("a name");
-                    points.push(rules.iter().any(|rule| {
-                        rule.domains.iter().any(|d| d.covers(&name))
-                            && rule.ports.contains(&port)
-                            && http(rule)
-                    }));
-                }
-                for address in addresses {
-                    let address: IpAddr = address.parse().expect("an address");
-                    points.push(rules.iter().any(|rule| {
-                        rule.cidrs.iter().any(|c| c.contains(&address))
-                            && rule.ports.contains(&port)
-                            && http(rule)
-                    }));
+                for host in NAMES.into_iter().chain(ADDRESSES) {
+                    ask(host, port, method, path);
                 }
             }
         }
     }
+}
+
+/// What the rules say about them. Written apart from the code under test, by asking each rule about
+/// one point at a time.
+fn requests(rules: &[EgressRule]) -> Vec<bool> {
+    let mut points = Vec::new();
+    each_point(|host, port, method, path| {
+        let reaches = |rule: &EgressRule| match host.parse::<IpAddr>() {
+            Ok(address) => rule.cidrs.iter().any(|c| c.contains(&address)),
+            Err(_) => {
+                let name = HostPattern::parse(host).expect("a name");
+                rule.domains.iter().any(|d| d.covers(&name))
+            }
+        };
+        points.push(rules.iter().any(|rule| {
+            reaches(rule)
+                && rule.ports.contains(&port)
+                && (rule.http.is_empty() || rule.http.iter().any(|h| request(h, method, path)))
+        }));
+    });
     points
 }
 
@@ -112,6 +117,30 @@ fn within(inner: &Ceiling, outer: &Ceiling) -> Result<(), TestCaseError> {
     prop_assert!(at_most(&i.timeout, &o.timeout) && at_most(&i.cpu, &o.cpu));
     prop_assert!(at_most(&i.memory, &o.memory) && at_most(&i.processes, &o.processes));
     prop_assert!(at_most(&i.output, &o.output) && at_most(&i.scratch, &o.scratch));
+    let (i, o) = (&inner.budget, &outer.budget);
+    prop_assert!(at_most(&i.bytes_out, &o.bytes_out) && at_most(&i.bytes_in, &o.bytes_in));
+    prop_assert!(at_most(&i.connections, &o.connections) && at_most(&i.requests, &o.requests));
+    prop_assert!(at_most(&i.hosts, &o.hosts));
+    prop_assert!(
+        outer
+            .deny
+            .iter()
+            .all(|o| inner.deny.iter().any(|i| i.value == o.value))
+    );
+    for (name, outer) in &outer.secrets {
+        let inner = inner.secrets.get(name);
+        prop_assert!(inner.is_some(), "a secret became a plain variable");
+        let inner = inner.map(|inner| &inner.value).expect("checked above");
+        for host in &inner.hosts {
+            prop_assert!(outer.value.hosts.iter().any(|o| o.covers(host)));
+        }
+        prop_assert!(
+            inner
+                .places
+                .iter()
+                .all(|place| outer.value.places.contains(place))
+        );
+    }
     for (i, o) in requests(&inner.egress.value)
         .into_iter()
         .zip(requests(&outer.egress.value))
@@ -123,6 +152,22 @@ fn within(inner: &Ceiling, outer: &Ceiling) -> Result<(), TestCaseError> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// The compiled tables against the rules, asked one point at a time.
+    #[test]
+    fn a_decision_is_what_the_rules_say(bodies in prop::collection::vec(egress_rule(), 0..5)) {
+        let rules = rules(&bodies);
+        let egress = Egress::compile(&rules, &[]);
+        let mut decisions = Vec::new();
+        each_point(|host, port, method, path| {
+            // Private networks of this vocabulary are named by their rules.
+            let host = Host::parse(host).expect("a host");
+            let path = NormalPath::parse(path).expect("a path");
+            let ask = Ask::Request { port, method, path: &path };
+            decisions.push(egress.decide(&Intent { host: &host, ask }).is_allowed());
+        });
+        prop_assert_eq!(decisions, requests(&rules));
+    }
 
     #[test]
     fn adding_a_layer_never_widens_any_dimension(

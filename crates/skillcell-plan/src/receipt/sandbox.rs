@@ -1,10 +1,15 @@
 //! What holds each control in a `sandbox` cell. That namespaces can be had was checked before.
 
 use super::{Mechanism, held, quota, seccomp, seccomp_notify};
-use crate::model::Limits;
+use crate::model::{Limits, PlanNetwork};
 use skillcell_core::{Control, HostFacts};
 
-pub(super) fn mechanism(control: Control, limits: &Limits, host: &HostFacts) -> Mechanism {
+pub(super) fn mechanism(
+    control: Control,
+    limits: &Limits,
+    network: &PlanNetwork,
+    host: &HostFacts,
+) -> Mechanism {
     match control {
         Control::Identity => {
             held("user namespace, one unprivileged id, no capabilities, no_new_privs")
@@ -17,7 +22,8 @@ pub(super) fn mechanism(control: Control, limits: &Limits, host: &HostFacts) -> 
                 abi => held(format!("{mounts}, Landlock ABI {abi}")),
             }
         }
-        Control::Network => held("network namespace with loopback only"),
+        Control::Network if network.is_closed() => held("network namespace with loopback only"),
+        Control::Network => held(broker(network)),
         Control::HostProcesses => match host.landlock_abi {
             0..6 => held("pid namespace"),
             _ => held("pid namespace, Landlock signal scope"),
@@ -49,4 +55,20 @@ pub(super) fn mechanism(control: Control, limits: &Limits, host: &HostFacts) -> 
         )),
         Control::Output => held(quota::output(limits)),
     }
+}
+
+fn broker(network: &PlanNetwork) -> String {
+    let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let mut parts = vec![count(network.egress.len(), "rule")];
+    if !network.deny.is_empty() {
+        parts.push(format!("{} denied", network.deny.len()));
+    }
+    if network.inspects() {
+        parts.push("TLS inspection".to_owned());
+    }
+    if !network.secrets.is_empty() {
+        parts.push(count(network.secrets.len(), "secret"));
+    }
+    parts.push("budgets".to_owned());
+    format!("network namespace, egress broker: {}", parts.join(", "))
 }

@@ -24,14 +24,16 @@ fn some_of(items: &'static [&'static str]) -> impl Strategy<Value = String> {
     subsequence(items, 0..=items.len()).prop_map(|items| list(&items))
 }
 
+/// Boxed: a section is many of these, and as one nested type it outgrows a test's stack.
 fn field(
     name: &'static str,
-    value: impl Strategy<Value = String>,
-) -> impl Strategy<Value = String> {
+    value: impl Strategy<Value = String> + 'static,
+) -> BoxedStrategy<String> {
     prop_oneof![
         1 => Just(String::new()),
         3 => value.prop_map(move |value| format!("{name}: {value}, ")),
     ]
+    .boxed()
 }
 
 pub(crate) fn egress_rule() -> impl Strategy<Value = String> {
@@ -57,12 +59,44 @@ pub(crate) fn egress_rule() -> impl Strategy<Value = String> {
         })
 }
 
+fn secret() -> impl Strategy<Value = String> {
+    let places = field(
+        "in",
+        subsequence(vec!["header", "query"], 0..=2).prop_map(|p| list(&p)),
+    );
+    let hosts = subsequence(DOMAINS.to_vec(), 0..3);
+    (select(VARIABLES.to_vec()), hosts, places).prop_map(|(name, hosts, places)| {
+        format!("{{env: {name}, hosts: {}, {places}}}", list(&hosts))
+    })
+}
+
 /// The body of a section, in flow style.
 pub(crate) fn section() -> impl Strategy<Value = String> {
     let egress = proptest::collection::vec(egress_rule(), 0..4);
+    let size = || select(vec!["1MiB", "64MiB", "1GiB", "16GiB"]).prop_map(str::to_owned);
+    let count = || select(vec!["0", "3", "500", "5000"]).prop_map(str::to_owned);
+    let budget = (
+        field("bytes_out", size()),
+        field("connections", count()),
+        field("hosts", count()),
+    )
+        .prop_map(|(a, b, c)| format!("{{{a}{b}{c}}}"));
+    let deny = subsequence(DOMAINS.to_vec(), 1..3)
+        .prop_map(|domains| format!("[{{domains: {}}}]", list(&domains)));
+    let network = (
+        field(
+            "egress",
+            egress.prop_map(|rules| format!("[{}]", rules.join(", "))),
+        ),
+        field("deny", deny),
+        field("budget", budget),
+        field(
+            "resolver",
+            select(vec!["192.0.2.53", "'192.0.2.54:5353'"]).prop_map(str::to_owned),
+        ),
+    );
     let caller = (some_of(&ROOTS), some_of(&ROOTS))
         .prop_map(|(read, write)| format!("{{read: {read}, write: {write}}}"));
-    let size = || select(vec!["1MiB", "64MiB", "1GiB", "16GiB"]).prop_map(str::to_owned);
     let filesystem = (
         field("read", some_of(&ROOTS)),
         field("write", some_of(&ROOTS)),
@@ -96,13 +130,18 @@ pub(crate) fn section() -> impl Strategy<Value = String> {
         ),
         field(
             "network",
-            egress.prop_map(|rules| format!("{{egress: [{}]}}", rules.join(", "))),
+            network.prop_map(|(a, b, c, d)| format!("{{{a}{b}{c}{d}}}")),
         ),
         field(
             "filesystem",
             filesystem.prop_map(|(a, b, c, d)| format!("{{{a}{b}{c}{d}}}")),
         ),
         field("env", some_of(&VARIABLES)),
+        field(
+            "secrets",
+            proptest::collection::vec(secret(), 0..3)
+                .prop_map(|secrets| format!("[{}]", secrets.join(", "))),
+        ),
         field(
             "resources",
             resources.prop_map(|(a, b, c, d, e)| format!("{{{a}{b}{c}{d}{e}}}")),
@@ -112,7 +151,7 @@ pub(crate) fn section() -> impl Strategy<Value = String> {
             any::<bool>().prop_map(|yes| format!("{{source_builds: {yes}}}")),
         ),
     )
-        .prop_map(|(a, b, c, d, e, f, g)| format!("{{{a}{b}{c}{d}{e}{f}{g}}}"))
+        .prop_map(|(a, b, c, d, e, f, g, h)| format!("{{{a}{b}{c}{d}{e}{f}{g}{h}}}"))
 }
 
 /// A whole policy that has something to say about `office/pdf`.
