@@ -1,6 +1,23 @@
-//! The network door of a cell. Today it is shut: every name is answered NXDOMAIN by a stub that
-//! the supervisor serves inside the cell, so that what a skill wanted to reach is known by name.
+//! The network door of a cell. What a skill sends is read here, by parsers that do no input or
+//! output themselves: they take bytes and give back a value, a wish for more, or a refusal. All of
+//! it is hostile: sizes are bounded, nothing is indexed unchecked, and what two readers could
+//! understand differently is refused.
+//!
+//! The [`Broker`] puts them to work: it serves one call's door from outside the cell.
 
-mod dns;
+mod broker;
+pub mod dns;
+pub mod http;
+mod progress;
+mod reader;
+pub mod scan;
+pub mod sniff;
+pub mod socks5;
+pub mod tls;
 
+pub use broker::{
+    AuthorityError, Broker, BrokerError, Budget, Closed, Doors, Names, Place, Placeholder, Report,
+    Secret, Terms, hint,
+};
 pub use dns::{Question, refuse};
+pub use progress::Progress;

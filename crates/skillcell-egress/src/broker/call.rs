@@ -1,0 +1,96 @@
+//! What every connection of one call shares.
+
+use super::dial::Dialler;
+use super::hint;
+use super::inspect::Inspector;
+use super::ledger::{self, Ledger};
+use super::meter::{Meter, Spent};
+use super::names::Names;
+use super::secrets::Secrets;
+use skillcell_core::{Adapter, EgressEvent, Host, Reason};
+use skillcell_policy::{Ask, Decision, Egress, Intent};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+pub(crate) struct Call {
+    pub(crate) egress: Egress,
+    pub(crate) names: Arc<Names>,
+    pub(crate) meter: Meter,
+    pub(crate) ledger: Ledger,
+    pub(crate) dialler: Dialler,
+    pub(crate) secrets: Secrets,
+    /// Present exactly where a rule or a secret needs TLS to be taken apart.
+    pub(crate) inspector: Option<Inspector>,
+    /// Connections that are served at the same time.
+    pub(crate) slots: Arc<Semaphore>,
+}
+
+/// More connections at once than any client has, and fewer than there are descriptors.
+pub(crate) const MAX_CONNECTIONS: usize = 400;
+
+/// What a connection or a question is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Destination {
+    pub(crate) adapter: Adapter,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+}
+
+/// A decision that was "no". It has been recorded; the client is still to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) reason: Reason,
+    pub(crate) words: String,
+}
+
+impl Call {
+    /// The one way in which anything here is allowed.
+    pub(crate) fn decide(&self, host: &Host, ask: Ask<'_>) -> Decision {
+        self.egress.decide(&Intent { host, ask })
+    }
+
+    /// Records a denial in the envelope's list, and gives what to tell the client.
+    pub(crate) fn deny(&self, to: &Destination, reason: Reason, rule: Option<&str>) -> Refused {
+        let hint = hint::destination(reason, &to.host, Some(to.port), rule);
+        self.refuse(to, reason, hint)
+    }
+
+    pub(crate) fn deny_spent(&self, to: &Destination, spent: Spent) -> Refused {
+        self.refuse(to, Reason::NetworkBudgetExceeded, hint::budget(spent))
+    }
+
+    pub(crate) fn refuse(&self, to: &Destination, reason: Reason, hint: String) -> Refused {
+        let target = ledger::target(&to.host, Some(to.port));
+        let words = format!("skillcell: {target}: {reason}: {hint}");
+        self.ledger.denial(&target, reason, hint);
+        Refused { reason, words }
+    }
+
+    /// A new connection: policy first, then what the call may still spend.
+    pub(crate) fn admit(&self, to: &Destination) -> Result<Admitted, Refused> {
+        let (rule, inspect) = match self.decide(&to.host, Ask::Connect { port: to.port }) {
+            Decision::Allow { rule, inspect } => (rule, inspect),
+            Decision::Deny { reason, rule } => return Err(self.deny(to, reason, rule.as_deref())),
+        };
+        if self.secrets.clean(to.host.to_string().as_bytes()).is_err() {
+            return Err(self.deny(to, Reason::SecretLeak, None));
+        }
+        self.meter
+            .connection()
+            .and_then(|()| self.meter.host(&to.host))
+            .map_err(|spent| self.deny_spent(to, spent))?;
+        let mut event = EgressEvent::new(to.adapter, to.host.to_string(), Some(to.port));
+        event.rule = Some(rule);
+        Ok(Admitted {
+            inspect: inspect || !self.secrets.is_empty(),
+            event,
+        })
+    }
+}
+
+/// A connection that policy allows so far.
+pub(crate) struct Admitted {
+    /// Requests must be seen one by one.
+    pub(crate) inspect: bool,
+    pub(crate) event: EgressEvent,
+}

@@ -1,0 +1,216 @@
+//! The cell's name server. Policy is asked before anything is resolved; a denied name never leaves
+//! the machine. An allowed one is resolved, so that the answer is honest, and answered with an
+//! address that stands for it in this call alone.
+
+use super::call::Call;
+use super::hint;
+use super::meter::Spent;
+use crate::dns::{Answer, Query, TYPE_A, TYPE_AAAA};
+use skillcell_core::{Adapter, DomainName, EgressEvent, Host, Reason};
+use skillcell_policy::{Ask, Decision};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Questions of one call; more are refused without a look.
+const MAX_QUESTIONS: u64 = 20_000;
+/// Questions that are answered at the same time.
+const AT_ONCE: usize = 64;
+/// The longest label below a wildcard: names with room for data are a tunnel.
+const MAX_WILDCARD_LABEL: usize = 48;
+const TCP_PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) struct NameServer {
+    call: Arc<Call>,
+    questions: AtomicU64,
+    slots: Arc<Semaphore>,
+}
+
+impl NameServer {
+    pub(crate) fn new(call: Arc<Call>) -> Arc<Self> {
+        Arc::new(NameServer {
+            call,
+            questions: AtomicU64::new(0),
+            slots: Arc::new(Semaphore::new(AT_ONCE)),
+        })
+    }
+
+    pub(crate) async fn serve_udp(self: Arc<Self>, socket: UdpSocket) -> io::Result<()> {
+        let socket = Arc::new(socket);
+        let mut packet = [0u8; 1500];
+        loop {
+            let (length, from) = match socket.recv_from(&mut packet).await {
+                Ok(received) => received,
+                // An earlier answer that found nobody.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(error) => return Err(error),
+            };
+            let Ok(slot) = Arc::clone(&self.slots).acquire_owned().await else {
+                return Ok(());
+            };
+            let (server, socket, question) = (
+                Arc::clone(&self),
+                Arc::clone(&socket),
+                packet[..length].to_vec(),
+            );
+            tokio::spawn(async move {
+                if let Some(answer) = server.answer(&question).await {
+                    // A skill that doesn't take its answer has only itself to blame.
+                    socket.send_to(&answer, from).await.unwrap_or(0);
+                }
+                drop(slot);
+            });
+        }
+    }
+
+    pub(crate) async fn serve_tcp(self: Arc<Self>, listener: TcpListener) -> io::Result<()> {
+        loop {
+            let Ok(slot) = Arc::clone(&self.slots).acquire_owned().await else {
+                return Ok(());
+            };
+            let (client, _) = super::accept(&listener).await?;
+            let server = Arc::clone(&self);
+            tokio::spawn(async move {
+                let _slot = slot;
+                // However it ends, the client has its answers or a closed connection.
+                timeout(TCP_PATIENCE, server.answer_tcp(client))
+                    .await
+                    .unwrap_or(Ok(()))
+                    .unwrap_or(());
+            });
+        }
+    }
+
+    async fn answer_tcp(&self, mut client: TcpStream) -> io::Result<()> {
+        loop {
+            let length = client.read_u16().await?;
+            let mut question = vec![0; usize::from(length)];
+            client.read_exact(&mut question).await?;
+            let Some(answer) = self.answer(&question).await else {
+                return Ok(());
+            };
+            client.write_u16(answer.len() as u16).await?;
+            client.write_all(&answer).await?;
+        }
+    }
+
+    /// `None` for what is no question.
+    async fn answer(&self, packet: &[u8]) -> Option<Vec<u8>> {
+        let query = Query::parse(packet).ok()?;
+        let asked = self.questions.fetch_add(1, Ordering::Relaxed);
+        let answer = if asked >= MAX_QUESTIONS {
+            self.record(query.name(), Some(Reason::DnsBudgetExceeded), None, None);
+            Answer::Refused
+        } else {
+            self.decide(&query).await
+        };
+        Some(query.answer(answer))
+    }
+
+    async fn decide(&self, query: &Query) -> Answer {
+        let host = match Host::parse(query.name()) {
+            Ok(host @ Host::Name(_)) => host,
+            // Localhost and the like are in the hosts file; an address is no name.
+            Ok(Host::Addr(_)) | Err(_) => {
+                self.record(query.name(), Some(Reason::HostNotAllowed), None, None);
+                return Answer::NxDomain;
+            }
+        };
+        let Host::Name(name) = &host else {
+            return Answer::NxDomain;
+        };
+        let rule = match self.call.decide(&host, Ask::Resolve) {
+            Decision::Allow { rule, .. } => rule,
+            Decision::Deny { reason, rule } => {
+                self.record(query.name(), Some(reason), rule.as_deref(), Some(&host));
+                return Answer::NxDomain;
+            }
+        };
+        if self.call.secrets.clean(query.name().as_bytes()).is_err() {
+            self.record(query.name(), Some(Reason::SecretLeak), None, Some(&host));
+            return Answer::Refused;
+        }
+        if !matches!(query.kind(), TYPE_A | TYPE_AAAA) {
+            self.record(
+                query.name(),
+                Some(Reason::DnsTypeNotAllowed),
+                None,
+                Some(&host),
+            );
+            return Answer::Refused;
+        }
+        if self.smells_of_a_tunnel(name) {
+            self.record(
+                query.name(),
+                Some(Reason::DnsBudgetExceeded),
+                None,
+                Some(&host),
+            );
+            return Answer::Refused;
+        }
+        if self.call.meter.host(&host).is_err() {
+            self.call.ledger.denial(
+                query.name(),
+                Reason::NetworkBudgetExceeded,
+                hint::budget(Spent::Hosts),
+            );
+            return Answer::Refused;
+        }
+        let mut event = EgressEvent::new(Adapter::Dns, name.to_string(), None);
+        event.rule = Some(rule);
+        self.call.ledger.event(event);
+        if !matches!(self.call.dialler.resolve(name).await, Ok(found) if !found.is_empty()) {
+            return Answer::NxDomain;
+        }
+        let Some(synthetic) = self.call.names.assign(name) else {
+            self.record(
+                query.name(),
+                Some(Reason::DnsBudgetExceeded),
+                None,
+                Some(&host),
+            );
+            return Answer::Refused;
+        };
+        Answer::Address(if query.kind() == TYPE_A {
+            synthetic.v4()
+        } else {
+            synthetic.v6()
+        })
+    }
+
+    /// A name that only a wildcard allows, with a label that has room for data.
+    fn smells_of_a_tunnel(&self, name: &DomainName) -> bool {
+        let Some((first, rest)) = name.as_str().split_once('.') else {
+            return false;
+        };
+        if name
+            .as_str()
+            .split('.')
+            .all(|l| l.len() <= MAX_WILDCARD_LABEL)
+        {
+            return false;
+        }
+        // A sibling is allowed as well: it is the wildcard that allows this one.
+        let sibling = if first == "a" { "b" } else { "a" };
+        Host::parse(&format!("{sibling}.{rest}"))
+            .is_ok_and(|h| matches!(self.call.decide(&h, Ask::Resolve), Decision::Allow { .. }))
+    }
+
+    fn record(&self, shown: &str, denied: Option<Reason>, rule: Option<&str>, host: Option<&Host>) {
+        let mut event = EgressEvent::new(Adapter::Dns, shown, None);
+        event.denied = denied;
+        self.call.ledger.event(event);
+        if let Some(reason) = denied {
+            let hint = match host {
+                Some(host) => hint::destination(reason, host, None, rule),
+                None => "this is no host name that a rule could allow".to_owned(),
+            };
+            self.call.ledger.denial(shown, reason, hint);
+        }
+    }
+}

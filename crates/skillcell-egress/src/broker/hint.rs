@@ -1,0 +1,65 @@
+//! The line that would allow what was denied, or why no line can.
+
+use super::meter::Spent;
+use skillcell_core::{Host, Reason};
+use std::net::IpAddr;
+
+/// For a denial of a destination.
+pub fn destination(reason: Reason, host: &Host, port: Option<u16>, rule: Option<&str>) -> String {
+    match reason {
+        Reason::HostNotAllowed | Reason::PortNotAllowed | Reason::NetworkNotAllowed => {
+            allow_line(host, port.unwrap_or(443))
+        }
+        Reason::DeniedByRule => format!(
+            "a `deny` entry forbids it{}; only taking that entry away allows it",
+            rule.map(|r| format!(" ({r})")).unwrap_or_default()
+        ),
+        Reason::AddressNotPublic => format!(
+            "it leads to an address that is not public{}; naming the address allows it: {}",
+            rule.map(|r| format!(" ({r})")).unwrap_or_default(),
+            allow_line(host, port.unwrap_or(443))
+        ),
+        Reason::TlsNoServerName => "the TLS client must say the name that it connects to (SNI); a rule by address (`cidrs`) asks for no name".into(),
+        Reason::TlsServerNameMismatch => "the name in TLS (SNI) must be the name that was connected to; allow the other name by a rule of its own".into(),
+        Reason::TlsEncryptedHello => "an encrypted ClientHello hides the name; turn ECH off in the client".into(),
+        Reason::TlsMalformed => "the first bytes are no TLS ClientHello that can be read".into(),
+        Reason::HttpHostMismatch => "each request must name the host that was connected to; allow the other host by a rule of its own".into(),
+        Reason::HttpMalformed => "the request can be read in two ways; no policy allows that".into(),
+        Reason::ProtocolNotAllowed => "a rule by name takes TLS with SNI, or HTTP/1; for other protocols name another port than 80 and 443, or the address (`cidrs`)".into(),
+        Reason::DnsTypeNotAllowed => "only A and AAAA questions are answered in a cell".into(),
+        Reason::DnsBudgetExceeded => "too many or too long names were asked for; name the host exactly instead of by wildcard, or raise `network: {budget: {hosts: N}}`".into(),
+        Reason::UpstreamTls => "the server's certificate doesn't hold for this name with the host's roots; set SSL_CERT_FILE for skillcell to add a root".into(),
+        Reason::SecretLeak => "a secret or its placeholder was on its way to a host that it isn't bound to; bind it: `secrets: [{env: NAME, hosts: [HOST], in: [header, query]}]`".into(),
+        Reason::HostLoopbackUnreachable => "loopback is the cell's own; services of the host are not reachable".into(),
+        _ => String::new(),
+    }
+}
+
+/// In the skill's security_policy and in the operator's policy.
+pub fn allow_line(host: &Host, port: u16) -> String {
+    let hosts = match host {
+        Host::Name(name) => format!("domains: [{name}]"),
+        Host::Addr(address @ IpAddr::V4(_)) => format!("cidrs: [{address}/32]"),
+        Host::Addr(address @ IpAddr::V6(_)) => format!("cidrs: [\"{address}/128\"]"),
+    };
+    format!(
+        "policy line: `network: {{egress: [{{{hosts}, ports: [{port}]}}]}}`, in the skill's security_policy and in the operator's policy"
+    )
+}
+
+pub(crate) fn request_line(host: &Host, port: u16, method: &str, path: &str) -> String {
+    let hosts = match host {
+        Host::Name(name) => format!("domains: [{name}]"),
+        Host::Addr(address) => format!("cidrs: [\"{address}\"]"),
+    };
+    format!(
+        "policy line: `network: {{egress: [{{{hosts}, ports: [{port}], http: [{{methods: [{method}], paths: [\"{path}\"]}}]}}]}}`"
+    )
+}
+
+pub(crate) fn budget(spent: Spent) -> String {
+    format!(
+        "raise `network: {{budget: {{{}: N}}}}` in the skill's security_policy, within the operator's",
+        spent.field()
+    )
+}

@@ -1,0 +1,462 @@
+//! One client connection's requests: checked against the destination and the rules, and passed on.
+
+use super::super::call::{Call, Destination, Refused};
+use super::super::converse::Ended;
+use super::super::hint;
+use super::super::meter::Traffic;
+use super::super::sieve::{self, Sieve};
+use super::body::{BoxError, Outgoing};
+use super::guarded::Switch;
+use super::split_authority;
+use super::upstream::{self, ConnectError, Connector, Offer, Scheme, Upstream};
+use crate::http::HttpFault;
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use hyper_util::rt::TokioIo;
+use skillcell_core::{Host, Reason};
+use skillcell_policy::{Ask, Decision, NormalPath};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+type Answer = Response<BoxBody<Bytes, BoxError>>;
+
+/// Headers that belong to one connection only.
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers by which some servers let a request be another than it says.
+const OVERRIDES: [&str; 3] = [
+    "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
+];
+
+pub(super) struct Exchange {
+    pub(super) call: Arc<Call>,
+    pub(super) to: Destination,
+    scheme: Scheme,
+    upstream: Upstream,
+    requests: AtomicU64,
+    denied: Mutex<Option<Reason>>,
+    tunnels: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Exchange {
+    pub(super) fn new(
+        call: &Arc<Call>,
+        to: &Destination,
+        scheme: Scheme,
+        offer: Offer,
+        traffic: &Arc<Traffic>,
+    ) -> Arc<Exchange> {
+        let upstream = upstream::client(Connector {
+            call: Arc::clone(call),
+            to: to.clone(),
+            scheme,
+            offer,
+            traffic: Arc::clone(traffic),
+        });
+        Arc::new(Exchange {
+            call: Arc::clone(call),
+            to: to.clone(),
+            scheme,
+            upstream,
+            requests: AtomicU64::new(0),
+            denied: Mutex::new(None),
+            tunnels: Mutex::default(),
+        })
+    }
+
+    pub(super) fn ended(&self, inspected: bool) -> Ended {
+        Ended {
+            address: None,
+            inspected,
+            requests: self.requests.load(Ordering::Relaxed),
+            denied: *self.denied.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+
+    /// Waits for what was upgraded on this connection.
+    pub(super) async fn tunnels_done(&self) {
+        let tunnels =
+            std::mem::take(&mut *self.tunnels.lock().unwrap_or_else(PoisonError::into_inner));
+        for tunnel in tunnels {
+            // One that was cut has been recorded where it was cut.
+            drop(tunnel.await);
+        }
+    }
+
+    pub(super) fn malformed(&self, fault: HttpFault) {
+        let hint = format!("{fault}; no policy allows a request that can be read in two ways");
+        self.noted(&self.call.refuse(&self.to, Reason::HttpMalformed, hint));
+    }
+
+    pub(super) fn leaked(&self) -> Refused {
+        let refused = self.call.deny(&self.to, Reason::SecretLeak, None);
+        self.noted(&refused);
+        refused
+    }
+
+    fn noted(&self, refused: &Refused) {
+        *self.denied.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused.reason);
+    }
+
+    fn refuse(&self, reason: Reason, hint: Option<String>) -> Refused {
+        let refused = match hint {
+            Some(hint) => self.call.refuse(&self.to, reason, hint),
+            None => self.call.deny(&self.to, reason, None),
+        };
+        self.noted(&refused);
+        refused
+    }
+
+    /// Always an answer: the server's, or why there is none.
+    pub(super) async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        switch: Option<Switch>,
+    ) -> Answer {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        match self.checked(&request) {
+            Ok(path) => self.forward(request, path, switch).await,
+            Err(refused) => told(StatusCode::FORBIDDEN, Some(refused.reason), &refused.words),
+        }
+    }
+
+    /// The path and query to send, if the request may be sent at all.
+    fn checked(&self, request: &Request<Incoming>) -> Result<String, Refused> {
+        self.call.meter.request().map_err(|spent| {
+            let refused = self.call.deny_spent(&self.to, spent);
+            self.noted(&refused);
+            refused
+        })?;
+        if request.method() == Method::CONNECT {
+            return Err(self.refuse(Reason::ProtocolNotAllowed, None));
+        }
+        if !self.is_for_this_host(request) {
+            return Err(self.refuse(Reason::HttpHostMismatch, None));
+        }
+        // `OPTIONS *` has no path that a rule could name.
+        let raw = match request.uri().path() {
+            "" => "/",
+            path => path,
+        };
+        let path = NormalPath::parse(raw).map_err(|error| {
+            self.refuse(
+                Reason::HttpMalformed,
+                Some(format!("the path has two readings: {error}")),
+            )
+        })?;
+        if self.call.egress.needs_inspection()
+            && OVERRIDES
+                .iter()
+                .any(|name| request.headers().contains_key(*name))
+        {
+            let hint =
+                "a header that changes the method is not allowed where requests are restricted";
+            return Err(self.refuse(Reason::HttpRequestNotAllowed, Some(hint.to_owned())));
+        }
+        if wants_websocket(request.headers()) && !self.call.secrets.all_bound_to(&self.to.host) {
+            let hint = "in a call with secrets a WebSocket goes only to hosts that they are bound to: its frames can't be searched for them";
+            return Err(self.refuse(Reason::ProtocolNotAllowed, Some(hint.to_owned())));
+        }
+        let ask = Ask::Request {
+            port: self.to.port,
+            method: request.method().as_str(),
+            path: &path,
+        };
+        if let Decision::Deny { reason, rule } = self.call.decide(&self.to.host, ask) {
+            let hint = match reason {
+                Reason::HttpRequestNotAllowed => hint::request_line(
+                    &self.to.host,
+                    self.to.port,
+                    request.method().as_str(),
+                    path.as_str(),
+                ),
+                _ => hint::destination(reason, &self.to.host, Some(self.to.port), rule.as_deref()),
+            };
+            return Err(self.refuse(reason, Some(hint)));
+        }
+        self.call
+            .secrets
+            .target(self.trusted(), path.as_str(), request.uri().query())
+            .map_err(|_| self.leaked())
+    }
+
+    /// Every place that names a host names the one that was connected to.
+    fn is_for_this_host(&self, request: &Request<Incoming>) -> bool {
+        let same = |authority: &str| {
+            split_authority(authority, Some(self.scheme.port()))
+                .is_some_and(|(host, port)| self.is_host(&host) && port == self.to.port)
+        };
+        let mut named = false;
+        if let Some(authority) = request.uri().authority() {
+            named = true;
+            if !same(authority.as_str()) {
+                return false;
+            }
+        }
+        if let Some(scheme) = request.uri().scheme_str()
+            && scheme != self.scheme.as_str()
+        {
+            return false;
+        }
+        for value in request.headers().get_all(header::HOST) {
+            named = true;
+            if !value.to_str().is_ok_and(same) {
+                return false;
+            }
+        }
+        named
+    }
+
+    /// Whom a secret may be told: in the clear it would be told to everybody on the way.
+    fn trusted(&self) -> Option<&Host> {
+        (self.scheme == Scheme::Https).then_some(&self.to.host)
+    }
+
+    /// To an address any name may be said: there is none to hold it against.
+    fn is_host(&self, said: &Host) -> bool {
+        match &self.to.host {
+            Host::Addr(_) => true,
+            name => said == name,
+        }
+    }
+
+    async fn forward(
+        self: Arc<Self>,
+        mut request: Request<Incoming>,
+        path_and_query: String,
+        switch: Option<Switch>,
+    ) -> Answer {
+        let upgrade = switch.filter(|_| wants_websocket(request.headers()));
+        let client_side = upgrade.is_some().then(|| hyper::upgrade::on(&mut request));
+        let (mut parts, body) = request.into_parts();
+        // To an address the client's own words for the host go on; a name is written anew.
+        let said = match &self.to.host {
+            Host::Addr(_) => parts.headers.get(header::HOST).cloned(),
+            Host::Name(_) => None,
+        };
+        strip(&mut parts.headers);
+        parts.headers.remove(header::HOST);
+        let said_clean = said
+            .as_ref()
+            .is_none_or(|host| self.call.secrets.clean(host.as_bytes()).is_ok());
+        let put = self
+            .call
+            .secrets
+            .headers(self.trusted(), &mut parts.headers);
+        if !said_clean || put.is_err() {
+            let refused = self.leaked();
+            return told(StatusCode::FORBIDDEN, Some(refused.reason), &refused.words);
+        }
+        if let Some(said) = said {
+            parts.headers.insert(header::HOST, said);
+        }
+        if upgrade.is_some() {
+            parts
+                .headers
+                .insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+            parts
+                .headers
+                .insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        }
+        let Ok(uri) = self.uri(&path_and_query) else {
+            return told(
+                StatusCode::BAD_REQUEST,
+                None,
+                "skillcell: the request's address can't be written",
+            );
+        };
+        parts.uri = uri;
+        parts.version = Version::HTTP_11;
+        let request = Request::from_parts(parts, Outgoing::new(body, Arc::clone(&self)));
+        let mut response = match self.upstream.request(request).await {
+            Ok(response) => response,
+            Err(error) => return self.unreachable(&error),
+        };
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let (Some(switch), Some(client_side)) = (upgrade, client_side) else {
+                return told(
+                    StatusCode::BAD_GATEWAY,
+                    None,
+                    "skillcell: the server changed the protocol unasked",
+                );
+            };
+            switch.turn();
+            let server_side = hyper::upgrade::on(&mut response);
+            let tunnel = tokio::spawn(Arc::clone(&self).tunnel(client_side, server_side));
+            self.tunnels
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(tunnel);
+        } else {
+            strip(response.headers_mut());
+        }
+        *response.version_mut() = Version::HTTP_11;
+        response.map(|body| body.map_err(Into::into).boxed())
+    }
+
+    fn uri(&self, path_and_query: &str) -> Result<Uri, hyper::http::Error> {
+        let host = match &self.to.host {
+            Host::Addr(std::net::IpAddr::V6(v6)) => format!("[{v6}]"),
+            host => host.to_string(),
+        };
+        let authority = if self.to.port == self.scheme.port() {
+            host
+        } else {
+            format!("{host}:{}", self.to.port)
+        };
+        Uri::builder()
+            .scheme(self.scheme.as_str())
+            .authority(authority)
+            .path_and_query(path_and_query)
+            .build()
+    }
+
+    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> Answer {
+        let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        while let Some(inner) = source {
+            match inner.downcast_ref::<ConnectError>() {
+                Some(ConnectError::Dial(dial)) => {
+                    if let Some(reason) = dial.reason() {
+                        *self.denied.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+                        return told(StatusCode::FORBIDDEN, Some(reason), &dial.words(&self.to));
+                    }
+                    return told(StatusCode::BAD_GATEWAY, None, &dial.words(&self.to));
+                }
+                Some(ConnectError::Tls(why)) => {
+                    let hint = format!("{why}; set SSL_CERT_FILE for skillcell to add a root");
+                    let refused = self.refuse(Reason::UpstreamTls, Some(hint));
+                    return told(
+                        StatusCode::BAD_GATEWAY,
+                        Some(refused.reason),
+                        &refused.words,
+                    );
+                }
+                None => source = inner.source(),
+            }
+        }
+        let words = match *self.denied.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(reason) => format!("skillcell: {}: {reason}", self.to.host),
+            None => format!("skillcell: {} didn't answer", self.to.host),
+        };
+        told(StatusCode::BAD_GATEWAY, None, &words)
+    }
+
+    /// Bytes both ways after an upgrade, with an eye on secrets.
+    async fn tunnel(
+        self: Arc<Self>,
+        client: hyper::upgrade::OnUpgrade,
+        server: hyper::upgrade::OnUpgrade,
+    ) {
+        let (Ok(client), Ok(server)) = (client.await, server.await) else {
+            return;
+        };
+        let (mut from_client, mut to_client) = tokio::io::split(TokioIo::new(client));
+        let (mut from_server, mut to_server) = tokio::io::split(TokioIo::new(server));
+        let out = async {
+            let mut sieve = Sieve::new(self.call.secrets.scanner());
+            let mut buffer = vec![0; 16 << 10];
+            loop {
+                let length = if sieve.waits() {
+                    match timeout(sieve::IDLE, from_client.read(&mut buffer)).await {
+                        Ok(length) => length?,
+                        Err(_) => {
+                            to_server.write_all(&sieve.idle()).await?;
+                            from_client.read(&mut buffer).await?
+                        }
+                    }
+                } else {
+                    from_client.read(&mut buffer).await?
+                };
+                if length == 0 {
+                    to_server.write_all(&sieve.finish()).await?;
+                    return to_server.shutdown().await;
+                }
+                let Ok(ready) = sieve.push(&buffer[..length]) else {
+                    self.leaked();
+                    return Err(std::io::ErrorKind::PermissionDenied.into());
+                };
+                to_server.write_all(&ready).await?;
+            }
+        };
+        let into = async {
+            tokio::io::copy(&mut from_server, &mut to_client).await?;
+            to_client.shutdown().await
+        };
+        // Whichever breaks first ends both; the two ends have seen it.
+        drop(tokio::try_join!(out, into));
+    }
+}
+
+fn wants_websocket(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::UPGRADE)
+        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Takes out what belongs to one connection, and what `Connection` says belongs to it.
+fn strip(headers: &mut HeaderMap) {
+    let named: Vec<String> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','))
+        .map(|token| token.trim().to_ascii_lowercase())
+        .collect();
+    let trailers = headers
+        .get(header::TE)
+        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"trailers"));
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+    for name in named {
+        // What a request needs to be read rightly can't be struck out by its sender.
+        if !matches!(
+            name.as_str(),
+            "host" | "content-length" | "authorization" | "cookie"
+        ) {
+            headers.remove(name);
+        }
+    }
+    if trailers {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    }
+}
+
+fn told(status: StatusCode, reason: Option<Reason>, words: &str) -> Answer {
+    let body = Full::new(Bytes::from(format!("{words}\n")))
+        .map_err(|never| match never {})
+        .boxed();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    if let Some(reason) = reason {
+        headers.insert(
+            "x-skillcell-denied",
+            HeaderValue::from_static(reason.code()),
+        );
+    }
+    response
+}

@@ -1,0 +1,126 @@
+//! An HTTP proxy for clients that are configured for one: CONNECT, and requests in absolute form.
+
+use super::call::{Call, Destination, Refused};
+use super::converse::{converse, record_denied, reset};
+use super::http;
+use crate::Progress;
+use crate::http::{Head, parse_head};
+use skillcell_core::{Adapter, Host, Reason};
+use skillcell_policy::{Ask, Decision};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_HEAD: usize = 64 << 10;
+
+pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
+    let Ok(Some((head, mut buffer))) = timeout(PATIENCE, read_head(&mut client)).await else {
+        client.write_all(http::BAD_REQUEST).await.unwrap_or(());
+        reset(&client);
+        return;
+    };
+    let connect = head.method == "CONNECT";
+    let Some((host, port)) = destination(&head.target, connect) else {
+        call.ledger.denial(
+            &head.target,
+            Reason::HttpMalformed,
+            "the proxy takes CONNECT host:port, or a whole http:// address".into(),
+        );
+        client.write_all(http::BAD_REQUEST).await.unwrap_or(());
+        return;
+    };
+    let host = match &host {
+        Host::Addr(address) => call.names.lookup(*address).map_or(host, Host::Name),
+        Host::Name(_) => host,
+    };
+    let to = Destination {
+        adapter: if connect {
+            Adapter::HttpConnect
+        } else {
+            Adapter::HttpForward
+        },
+        host,
+        port,
+    };
+    if let Decision::Deny { reason, rule } = call.decide(&to.host, Ask::Connect { port }) {
+        let refused: Refused = call.deny(&to, reason, rule.as_deref());
+        record_denied(call, &to, &refused);
+        client
+            .write_all(&http::plain_denial(&refused))
+            .await
+            .unwrap_or(());
+        return;
+    }
+    if connect {
+        let rest = buffer.split_off(head.length.min(buffer.len()));
+        let answer = b"HTTP/1.1 200 Connection established\r\n\r\n";
+        if client.write_all(answer).await.is_ok() {
+            converse(call, client, to, rest).await;
+        }
+    } else {
+        // The head goes on as it came: the guard reads it again, and each one after it.
+        converse(call, client, to, buffer).await;
+    }
+}
+
+async fn read_head(client: &mut TcpStream) -> Option<(Head, Vec<u8>)> {
+    let mut buffer = Vec::with_capacity(4096);
+    loop {
+        match parse_head(&buffer) {
+            Progress::Done(head) => return Some((head, buffer)),
+            Progress::NeedMore if buffer.len() < MAX_HEAD => {}
+            _ => return None,
+        }
+        if client.read_buf(&mut buffer).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+/// The host and port of `host:port`, or of an `http://` address.
+fn destination(target: &str, connect: bool) -> Option<(Host, u16)> {
+    let (authority, default) = if connect {
+        (target, None)
+    } else {
+        let scheme = target.get(..7)?;
+        if !scheme.eq_ignore_ascii_case("http://") {
+            return None;
+        }
+        let rest = &target[7..];
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        (&rest[..end], Some(80))
+    };
+    http::split_authority(authority, default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_are_read_in_one_way_only() {
+        let host = |text: &str| Host::parse(text).expect("a host");
+        assert_eq!(
+            destination("api.example.com:443", true),
+            Some((host("api.example.com"), 443))
+        );
+        assert_eq!(
+            destination("HTTP://API.example.com/x?y", false),
+            Some((host("api.example.com"), 80))
+        );
+        for (bad, connect) in [
+            ("api.example.com", true),
+            ("user@api.example.com:443", true),
+            ("api.example.com:0443x", true),
+            ("api.example.com:99999", true),
+            ("https://api.example.com/", false),
+            ("http://a@api.example.com/", false),
+            ("/hello", false),
+        ] {
+            assert_eq!(destination(bad, connect), None, "{bad}");
+        }
+    }
+}

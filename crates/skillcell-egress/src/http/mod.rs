@@ -1,0 +1,5 @@
+//! HTTP as the door sees it.
+
+pub mod guard;
+
+pub use guard::{Framing, Guard, Head, Header, HttpFault, Version, parse_head};
