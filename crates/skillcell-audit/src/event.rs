@@ -1,5 +1,5 @@
 use serde::Serialize;
-use skillcell_core::{Denial, Digest, Isolation, Reason, SkillRef, Status, Usage};
+use skillcell_core::{Denial, Digest, EgressEvent, Isolation, Reason, SkillRef, Status, Usage};
 
 /// Something that happened in a call. Values of variables and params never appear.
 #[derive(Debug, Clone, Serialize)]
@@ -11,6 +11,10 @@ pub enum Event {
         trusted: bool,
         plan: Digest,
     },
+    /// A name that was asked for, or a connection, at the cell's network door.
+    Egress(EgressEvent),
+    /// More of those than are kept for one call.
+    EgressDropped { count: u64 },
     CallEnded {
         status: Status,
         reason: Option<Reason>,

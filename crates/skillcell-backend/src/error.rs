@@ -32,6 +32,10 @@ pub enum BackendError {
         count: usize,
         max: usize,
     },
+    #[error("the egress rules name {count} ports; a cell has listeners for at most {max}")]
+    TooManyPorts { count: usize, max: usize },
+    #[error("the process level has no network namespace, so no egress rule can be held there")]
+    NoNetworkNamespace,
 }
 
 impl BackendError {
@@ -47,6 +51,8 @@ impl BackendError {
             }
             BackendError::RootWithoutIds => "run as an ordinary user, or keep CAP_SETUID and CAP_SETGID".into(),
             BackendError::CrowdedFolder { .. } => "grant the single files that the skill reads with --read".into(),
+            BackendError::TooManyPorts { .. } => "name fewer ports in `network.egress`".into(),
+            BackendError::NoNetworkNamespace => "run the skill at the sandbox level".into(),
             BackendError::Stat { .. } | BackendError::Scratch { .. } | BackendError::Nul => return None,
         })
     }

@@ -15,6 +15,28 @@ pub struct Facts<'a> {
     pub deps: &'a [PathBuf],
     /// Trees that the interpreter needs besides the system's, such as its prefix.
     pub runtime: &'a [PathBuf],
+    /// The network that the plan grants, as far as the cell itself has to know of it.
+    pub network: &'a Network,
+}
+
+/// What a cell's network is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing can be reached.
+    Closed,
+    /// The supervisor serves a listener for each of these ports.
+    Brokered {
+        ports: Vec<u16>,
+        trust: Option<Trust>,
+    },
+}
+
+/// Root certificates for a cell in which TLS is taken apart: the host's, and the call's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trust {
+    pub bundle: Vec<u8>,
+    /// Stores inside the cell that it takes the place of.
+    pub stores: Vec<PathBuf>,
 }
 
 /// Where things are inside the cell.

@@ -10,9 +10,11 @@ mod process;
 mod sandbox;
 
 pub use error::BackendError;
-pub use launch::{Facts, Launch, Layout, OutputFolder, Prepared, Program, Running, StagedFolder};
+pub use launch::{
+    Facts, Launch, Layout, Network, OutputFolder, Prepared, Program, Running, StagedFolder, Trust,
+};
 pub use process::staged_outputs;
-pub use sandbox::{DEPS, SCRATCH, SKILL};
+pub use sandbox::{DEPS, MAX_PORTS, SCRATCH, SKILL, TRUST_BUNDLE};
 
 use skillcell_core::Isolation;
 use skillcell_plan::Plan;

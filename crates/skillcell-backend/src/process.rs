@@ -1,7 +1,7 @@
 //! The cell for hosts without user namespaces: Landlock, seccomp and rlimits around a process that
 //! sees the host's paths, with a scratch folder of its own that the supervisor watches.
 
-use crate::launch::{Facts, Launch, Layout, OwnFolder, Prepared, StagedFolder};
+use crate::launch::{Facts, Launch, Layout, Network, OwnFolder, Prepared, StagedFolder};
 use crate::sandbox::{exec, output_folders, stdin};
 use crate::{Backend, BackendError, limits};
 use rustix::fs::{Mode, OFlags};
@@ -62,6 +62,9 @@ impl Backend for Process {
         layout: Layout,
         launch: Launch,
     ) -> Result<Prepared, BackendError> {
+        if *facts.network != Network::Closed {
+            return Err(BackendError::NoNetworkNamespace);
+        }
         let ids = ids()?;
         let outputs = output_folders(plan);
         let mut readable = system::readable_on_host();

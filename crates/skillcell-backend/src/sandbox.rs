@@ -1,6 +1,6 @@
 //! The default cell: namespaces, a fresh root, Landlock, seccomp, cgroups.
 
-use crate::launch::{Facts, Launch, Layout, OutputFolder, Prepared};
+use crate::launch::{Facts, Launch, Layout, Network, OutputFolder, Prepared};
 use crate::{Backend, BackendError, limits};
 use skillcell_core::Isolation;
 use skillcell_linux::DomainNetwork;
@@ -21,6 +21,11 @@ pub const SKILL: &str = "/skill";
 pub const SCRATCH: &str = "/scratch";
 /// Python packages: `/deps/0`, `/deps/1`, …
 pub const DEPS: &str = "/deps";
+
+/// Root certificates, where the call has some of its own.
+pub const TRUST_BUNDLE: &str = "/etc/skillcell/ca.pem";
+/// Most ports that rules may name: each is a listener whose descriptor the supervisor holds.
+pub const MAX_PORTS: usize = 128;
 
 const HOSTNAME: &str = "cell";
 /// Entries of a readable folder that are shown one by one when a file in it is written.
@@ -58,10 +63,7 @@ impl Backend for Sandbox {
         let own = caller.changes_ids && caller.clones_mounts;
 
         let mut nodes = system::nodes();
-        nodes.extend(system::synthetic(
-            HOSTNAME,
-            "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n",
-        ));
+        nodes.extend(system::synthetic(HOSTNAME, resolver(facts.network)));
         for tree in facts.runtime {
             if !system::is_system(tree) {
                 nodes.push(system::read_only(tree));
@@ -71,6 +73,7 @@ impl Backend for Sandbox {
         for (source, target) in facts.deps.iter().zip(&layout.deps) {
             nodes.push(Node::Bind(pinned(source, target, own)?));
         }
+        nodes.extend(trust_nodes(facts.network));
         let mut shown = Vec::new();
         for grant in plan.files.iter().filter(|g| g.access == FileAccess::Read) {
             for path in shown_paths(&grant.path, grant.kind, &outputs)? {
@@ -117,7 +120,7 @@ impl Backend for Sandbox {
                 },
                 staging: outputs.iter().map(|o| o.host.clone()).collect(),
                 hostname: HOSTNAME.into(),
-                network: NetworkSpace::Private,
+                network: network_space(facts.network)?,
                 privileged_mounts: caller.clones_mounts,
             }),
             filter: Filter::compile(
@@ -159,6 +162,49 @@ impl Backend for Sandbox {
             host_staging: Vec::new(),
         })
     }
+}
+
+/// Where nothing can be reached the stub answers at once, or the packet was lost for good; behind a
+/// broker a burst of questions may need a second try.
+fn resolver(network: &Network) -> &'static str {
+    match network {
+        Network::Closed => "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n",
+        Network::Brokered { .. } => "nameserver 127.0.0.1\noptions timeout:2 attempts:4\n",
+    }
+}
+
+fn network_space(network: &Network) -> Result<NetworkSpace, BackendError> {
+    match network {
+        Network::Closed => Ok(NetworkSpace::Private),
+        Network::Brokered { ports, .. } if ports.len() > MAX_PORTS => {
+            Err(BackendError::TooManyPorts {
+                count: ports.len(),
+                max: MAX_PORTS,
+            })
+        }
+        Network::Brokered { ports, .. } => Ok(NetworkSpace::Brokered {
+            ports: ports.clone(),
+        }),
+    }
+}
+
+/// The call's root certificates at their own place, and in every store that clients look into.
+fn trust_nodes(network: &Network) -> Vec<Node> {
+    let Network::Brokered {
+        trust: Some(trust), ..
+    } = network
+    else {
+        return Vec::new();
+    };
+    let file = Node::File {
+        at: TRUST_BUNDLE.into(),
+        content: trust.bundle.clone(),
+    };
+    let covers = trust.stores.iter().map(|store| Node::Cover {
+        at: store.clone(),
+        with: TRUST_BUNDLE.into(),
+    });
+    std::iter::once(file).chain(covers).collect()
 }
 
 /// The folders that hold granted outputs, each once.

@@ -87,6 +87,8 @@ steps! {
     Pivot = "pivoting into the new root",
     Loopback = "bringing loopback up",
     Dns = "opening the DNS stub",
+    Route = "making every address local to the cell",
+    Door = "opening a listener for a granted port",
     Hostname = "setting the host name",
     Ids = "taking the cell's ids",
     Rlimit = "setting a resource limit",

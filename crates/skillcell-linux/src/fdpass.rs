@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::path::PathBuf;
 
 /// Most descriptors in one message.
-pub(crate) const MAX_FDS: usize = 64;
+pub(crate) const MAX_FDS: usize = 200;
 
 #[derive(Debug)]
 pub(crate) enum Message {

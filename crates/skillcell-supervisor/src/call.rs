@@ -1,15 +1,17 @@
 //! Runs a call and gives its envelope, whatever happens.
 
+use crate::door;
 use crate::notify::World;
 use crate::program::{self, Input};
 use crate::watch::{self, End};
 use crate::{CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare};
 use rustix::fd::AsFd;
 use skillcell_audit::{Event, Log};
-use skillcell_backend::{Facts, Layout, for_level};
+use skillcell_backend::{Facts, Layout, Network, for_level};
 use skillcell_core::{
     AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
 };
+use skillcell_egress::Broker;
 use skillcell_plan::{FileAccess, Plan};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -68,14 +70,18 @@ fn execute(
         },
     ))?;
     let trees = ready.interpreter.trees();
-    let facts = Facts {
+    let mut facts = Facts {
         run_id: run_id.as_str(),
         host: &ready.host,
         bundle: &ready.bundle.root,
         deps: &deps.folders,
         runtime: &trees,
+        network: &Network::Closed,
     };
     let layout = backend.layout(&facts)?;
+    let door = door::prepare(&ready.plan, &mut ready.env, &facts, &layout)?;
+    let network = door.network.clone();
+    facts.network = &network;
     let moves = output_moves(&ready.plan, &layout);
     if let Some(params) = &mut ready.params {
         paths::redirect(params, &moves);
@@ -102,8 +108,16 @@ fn execute(
 
     let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
     let mut running = prepared.start()?;
-    let mut observed = watch::watch(&mut running, &ready.plan.limits, world, signals.as_fd())
-        .map_err(|e| CallError::Watch(e.into()))?;
+    let (broker, view) = door.open(&mut running)?.unzip();
+    let mut observed = watch::watch(
+        &mut running,
+        &ready.plan.limits,
+        world,
+        view,
+        signals.as_fd(),
+    )
+    .map_err(|e| CallError::Watch(e.into()))?;
+    let report = broker.map(Broker::finish).unwrap_or_default();
     if let End::NotExecuted(error) = &observed.end {
         return Err(CallError::Backend(skillcell_backend::BackendError::Linux(
             error.clone(),
@@ -130,13 +144,21 @@ fn execute(
 
     let mut denials = ready.plan.denials.clone();
     denials.extend(observed.denials.into_vec());
+    denials.extend(report.denials);
     let usage = Usage {
         wall_ms: observed.wall.as_millis() as u64,
         cpu_ms: observed.cpu_millis,
         peak_memory_bytes: observed.peak_memory,
-        bytes_out: 0,
-        bytes_in: 0,
+        bytes_out: report.bytes_out,
+        bytes_in: report.bytes_in,
     };
+    for event in report.events {
+        log.append(run_id, &Event::Egress(event))?;
+    }
+    if report.events_dropped > 0 {
+        let count = report.events_dropped;
+        log.append(run_id, &Event::EgressDropped { count })?;
+    }
     let head = log.append(
         run_id,
         &Event::call_ended(

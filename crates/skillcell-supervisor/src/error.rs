@@ -2,6 +2,7 @@ use skillcell_backend::BackendError;
 use skillcell_bundle::BundleError;
 use skillcell_core::{Denial, ErrorBody, Reason, Status};
 use skillcell_deps::DepsError;
+use skillcell_egress::{AuthorityError, BrokerError};
 use skillcell_plan::Refusal;
 use skillcell_policy::PolicyError;
 use std::path::PathBuf;
@@ -64,6 +65,12 @@ pub enum CallError {
     DepsFolder { path: PathBuf, what: String },
     #[error("the audit log can't be written: {0}")]
     Audit(#[from] skillcell_audit::AuditError),
+    #[error("the egress broker is not available: {}", with_cause(.0))]
+    Broker(#[from] skillcell_egress::BrokerError),
+    #[error("the cell handed over no sockets for its network")]
+    NoDoor,
+    #[error("the kernel gave no random numbers: {0}")]
+    Random(std::io::Error),
     #[error("the supervisor lost the cell: {0}")]
     Watch(std::io::Error),
     #[error("what the skill wrote can't be carried out to {path}: {source}")]
@@ -73,11 +80,23 @@ pub enum CallError {
     },
 }
 
+/// An error and what is behind it, in one line.
+fn with_cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 impl CallError {
     pub fn status(&self) -> Status {
         match self {
             CallError::Refusal(refusal) => refusal.status(),
-            CallError::Backend(_) | CallError::Audit(_) => Status::Refused,
+            CallError::Backend(_)
+            | CallError::Audit(_)
+            | CallError::Broker(_)
+            | CallError::NoDoor
+            | CallError::Random(_) => Status::Refused,
             // What the skill asks for can't be had; everything else is this host's fault.
             CallError::Deps(DepsError::Requirement { .. } | DepsError::Install { .. }) => {
                 Status::InvalidInput
@@ -98,7 +117,11 @@ impl CallError {
             CallError::Bundle(error) => error.reason(),
             CallError::Policy(_) | CallError::PolicyFile { .. } => Reason::InvalidPolicy,
             CallError::Refusal(refusal) => refusal.reason(),
-            CallError::Backend(_) | CallError::Audit(_) => Reason::ControlUnavailable,
+            CallError::Backend(_)
+            | CallError::Audit(_)
+            | CallError::Broker(_)
+            | CallError::NoDoor
+            | CallError::Random(_) => Reason::ControlUnavailable,
             CallError::ParamsNotJson { .. }
             | CallError::ParamsShape(_)
             | CallError::ParamsSchema(_)
@@ -126,6 +149,13 @@ impl CallError {
             CallError::Policy(error) => error.hint().map(str::to_owned),
             CallError::Refusal(refusal) => refusal.hint(),
             CallError::Backend(error) => error.hint(),
+            CallError::Broker(BrokerError::Resolver(_)) => Some(
+                "mend /etc/resolv.conf, or name a server in the operator's policy: `network: {resolver: ADDRESS}`"
+                    .into(),
+            ),
+            CallError::Broker(BrokerError::Authority(AuthorityError::NoRoots)) => Some(
+                "install the root certificates (apt-get install ca-certificates), or set SSL_CERT_FILE".into(),
+            ),
             CallError::MissingEnv { names } => Some(format!(
                 "pass {}",
                 names

@@ -5,11 +5,13 @@
 
 mod call;
 mod collect;
+mod door;
 mod error;
 mod explain;
 mod install;
 mod interpreter;
 mod marshal;
+mod network_view;
 mod notify;
 mod outcome;
 mod params;
@@ -27,6 +29,7 @@ pub use error::CallError;
 pub use explain::{Explanation, Interprets, explain};
 pub use install::{Installed, prepare_dependencies};
 pub use interpreter::{Python, find_program};
+pub use network_view::{NetworkView, network_view};
 pub use params::check_schema;
 pub use prepare::{Dependencies, Ready, dependencies, open_bundle, prepare};
 pub use request::{EnvArg, Interaction, ParamsSource, Quiet, Request};

@@ -1,13 +1,15 @@
 //! What the cell tried and was denied: notifications of the filter, and questions to the DNS stub.
 //! Nothing here decides what the kernel enforces; it records, and answers with an errno.
 
+use crate::door::View;
 use crate::paths_inside::{Target, Writes};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use skillcell_backend::Running;
-use skillcell_core::{DenialKind, Denials, Reason};
+use skillcell_core::{DenialKind, Denials, Host, Reason};
+use skillcell_egress::hint;
 use skillcell_linux::procfs;
 use skillcell_linux::seccomp::{Answer, Listener, Notification, syscall_name};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -25,6 +27,8 @@ pub(crate) enum World {
 
 pub(crate) struct Notices {
     world: World,
+    /// Where the plan grants egress: what the broker serves.
+    door: Option<View>,
     denials: Denials,
     listener: Option<Listener>,
     dns: Option<(OwnedFd, OwnedFd)>,
@@ -36,11 +40,12 @@ pub(crate) struct Notices {
 }
 
 const MAX_CLIENTS: usize = 16;
+const DNS_PORT: u16 = 53;
 const NO_NETWORK: &str =
     "no policy gives a cell sockets of this kind; the process level has none at all";
 
 impl Notices {
-    pub(crate) fn new(world: World, running: &mut Running, tasks: u32) -> Self {
+    pub(crate) fn new(world: World, door: Option<View>, running: &mut Running, tasks: u32) -> Self {
         let listener = running.cell.listener.take();
         if let Some(listener) = &listener {
             listener.prefer_sync_wakeup();
@@ -49,6 +54,7 @@ impl Notices {
         let counted = running.cgroup_usage().is_some_and(|u| u.counts_forks);
         Notices {
             world,
+            door,
             denials: Denials::default(),
             listener,
             dns: running.cell.dns.take(),
@@ -220,6 +226,11 @@ impl Notices {
             }
             return Answer::Continue; // a unix socket inside, or an address that the kernel rejects
         };
+        if let Some(door) = &self.door
+            && let Some(answer) = through(door, name, destination, &mut self.denials)
+        {
+            return answer;
+        }
         if bare || !destination.ip().to_canonical().is_loopback() {
             self.denials.record(
                 DenialKind::Network,
@@ -233,7 +244,10 @@ impl Notices {
                 Errno::NETUNREACH
             }));
         }
-        if name == "connect" && destination.port() != 53 && !listens(call.pid, destination.port()) {
+        if name == "connect"
+            && destination.port() != DNS_PORT
+            && !listens(call.pid, destination.port())
+        {
             self.denials.record(
                 DenialKind::Network,
                 &destination.to_string(),
@@ -345,16 +359,39 @@ impl Notices {
     }
 }
 
-/// The line that would allow it, in the skill's security_policy and in the operator's policy.
-fn egress_hint(hosts: &str, port: u16) -> String {
-    format!(
-        "policy line: `network: {{egress: [{{{hosts}, ports: [{port}]}}]}}` (which this release parses, and refuses to run: it can't enforce it yet)"
-    )
+/// A destination outside of the cell, where the broker serves some ports: `None` for what stays
+/// inside. The kernel takes whatever goes on to a listener or refuses it, so nothing is decided by
+/// an address that could have changed since.
+fn through(door: &View, name: &str, to: SocketAddr, denials: &mut Denials) -> Option<Answer> {
+    let address = to.ip().to_canonical();
+    // Port 0 is the question which source address a name would be reached from.
+    if address.is_loopback() || (name == "connect" && to.port() == 0) {
+        return (name == "connect" && to.port() == 0).then_some(Answer::Continue);
+    }
+    let host = door
+        .names
+        .lookup(address)
+        .map_or(Host::Addr(address), Host::Name);
+    let (reason, hint) = if name != "connect" {
+        (
+            Reason::ProtocolNotAllowed,
+            "a cell has no UDP; rules are about TCP".to_owned(),
+        )
+    } else if door.ports.contains(&to.port()) {
+        return Some(Answer::Continue); // the broker decides
+    } else {
+        (Reason::PortNotAllowed, hint::allow_line(&host, to.port()))
+    };
+    let target = match &host {
+        Host::Name(name) => format!("{name}:{}", to.port()),
+        Host::Addr(_) => SocketAddr::new(address, to.port()).to_string(),
+    };
+    denials.record(DenialKind::Network, &target, reason, hint);
+    Some(Answer::Errno(libc_errno(Errno::CONNREFUSED)))
 }
 
 fn address_hint(address: SocketAddr) -> String {
-    let bits = if address.is_ipv4() { 32 } else { 128 };
-    egress_hint(&format!("cidrs: [{}/{bits}]", address.ip()), address.port())
+    hint::allow_line(&Host::Addr(address.ip().to_canonical()), address.port())
 }
 
 fn record_name(denials: &mut Denials, question: &skillcell_egress::Question) {
@@ -362,7 +399,10 @@ fn record_name(denials: &mut Denials, question: &skillcell_egress::Question) {
         DenialKind::Network,
         &question.name,
         Reason::NetworkNotAllowed,
-        egress_hint(&format!("domains: [{}]", question.name), 443),
+        match Host::parse(&question.name) {
+            Ok(host) => hint::allow_line(&host, 443),
+            Err(_) => "this is no host name that a rule could allow".to_owned(),
+        },
     );
 }
 

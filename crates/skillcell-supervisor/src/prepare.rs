@@ -6,7 +6,7 @@ use crate::{CallError, Interaction, Python, Request, params, paths};
 use rustix::fd::BorrowedFd;
 use serde_json::Value;
 use skillcell_bundle::{Bundle, SearchPath, locate};
-use skillcell_core::{HostFacts, Isolation, SkillRef};
+use skillcell_core::{Digest, HostFacts, Isolation, SkillRef};
 use skillcell_deps::{BuildLimits, Cache, DepsRequest, Environment, Progress, PythonFacts};
 use skillcell_manifest::{Entry, MAX_BYTES};
 use skillcell_plan::{CallerGrants, ParamPath, Plan, PlanInput, missing_required_env};
@@ -122,12 +122,7 @@ pub(crate) fn decide(
         allow_degraded: request.allow_degraded.clone(),
         params: param_paths,
     };
-    let ceiling = policy_layers(request)?.ceiling_for(&Subject {
-        id: &bundle.manifest.id,
-        category: bundle.manifest.category.as_deref(),
-        digest: skill.digest.as_ref(),
-        path: Some(&bundle.root),
-    });
+    let ceiling = ceiling(request, bundle, skill.digest.as_ref())?;
     let plan = skillcell_plan::plan(&PlanInput {
         skill: skill.clone(),
         manifest: &bundle.manifest,
@@ -136,6 +131,20 @@ pub(crate) fn decide(
         host,
     })?;
     Ok((plan, ceiling))
+}
+
+/// What the operator's files allow this skill.
+pub(crate) fn ceiling(
+    request: &Request,
+    bundle: &Bundle,
+    digest: Option<&Digest>,
+) -> Result<Ceiling, CallError> {
+    Ok(policy_layers(request)?.ceiling_for(&Subject {
+        id: &bundle.manifest.id,
+        category: bundle.manifest.category.as_deref(),
+        digest,
+        path: Some(&bundle.root),
+    }))
 }
 
 fn policy_layers(request: &Request) -> Result<Layers, CallError> {

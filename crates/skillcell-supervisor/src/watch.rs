@@ -1,6 +1,7 @@
 //! Watches one running cell until it ends: collects what it says, answers its notifications, holds
 //! the limits that nothing else holds, and takes it down.
 
+use crate::door::View;
 use crate::notify::{Notices, World};
 use crate::quota::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -45,11 +46,12 @@ pub(crate) fn watch(
     running: &mut Running,
     limits: &Limits,
     world: World,
+    door: Option<View>,
     signals: BorrowedFd<'_>,
 ) -> rustix::io::Result<Observed> {
     let started = Instant::now();
     let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
-    let mut notices = Notices::new(world, running, limits.processes);
+    let mut notices = Notices::new(world, door, running, limits.processes);
     let mut quota = Quota::new(running, limits);
     let deadline = started + limits.timeout.duration();
     let end = turn(

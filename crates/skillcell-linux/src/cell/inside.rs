@@ -68,26 +68,18 @@ fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Resul
     };
     let staging = build_root(world, &inherited)?;
     rustix::system::sethostname(world.hostname.as_bytes()).during(Step::Hostname)?;
-    let dns = match world.network {
-        NetworkSpace::Private => {
-            netns::loopback_up()?;
-            Some(netns::dns_sockets()?)
-        }
-        NetworkSpace::Host => None,
-    };
+    let network = open_network(&world.network)?;
     payload::limit(spec)?;
     caps::drop_all()?;
     let listener = spec.filter.install()?;
 
     let mut handed: Vec<BorrowedFd<'_>> = staging.iter().map(AsFd::as_fd).collect();
-    if let Some((udp, tcp)) = &dns {
-        handed.extend([udp.as_fd(), tcp.as_fd()]);
-    }
+    handed.extend(network.iter().map(AsFd::as_fd));
     if let Some(listener) = &listener {
         handed.push(listener.as_fd());
     }
     fdpass::send_ready(&inherited.handshake, &handed)?;
-    drop((staging, dns, listener));
+    drop((staging, network, listener));
 
     let pid = payload::fork(spec, &inherited.handshake, &inherited.wiring)?;
     init::execute(
@@ -98,6 +90,21 @@ fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Resul
         &inherited.lifeline,
         &inherited.null,
     )
+}
+
+/// Loopback, and what the supervisor serves on it: DNS by UDP and TCP, then the doors.
+fn open_network(space: &NetworkSpace) -> Result<Vec<OwnedFd>> {
+    if *space == NetworkSpace::Host {
+        return Ok(Vec::new());
+    }
+    netns::loopback_up()?;
+    let (udp, tcp) = netns::dns_sockets()?;
+    let mut served = vec![udp, tcp];
+    if let NetworkSpace::Brokered { ports } = space {
+        netns::all_addresses_local()?;
+        served.extend(netns::doors(ports)?);
+    }
+    Ok(served)
 }
 
 fn take_ids(world: &NamespaceSpec) -> Result<()> {
@@ -119,6 +126,7 @@ fn build_root(world: &NamespaceSpec, inherited: &Inherited) -> Result<Vec<OwnedF
             Node::Dir(path) => root.dir(path)?,
             Node::Symlink { at, to } => root.symlink(at, to)?,
             Node::File { at, content } => root.file(at, content)?,
+            Node::Cover { at, with } => root.cover(with, at)?,
             Node::Bind(bind) => match tree {
                 Some(tree) => root.attach(tree, &bind.target)?,
                 None => root.attach(&mount::clone_tree(bind, None)?, &bind.target)?,

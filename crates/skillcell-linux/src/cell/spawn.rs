@@ -10,6 +10,7 @@ use crate::error::{During, LinuxError, Result, Step};
 use crate::fdpass::{self, Message};
 use crate::host::CELL_ID;
 use crate::mount::{self, clone_tree};
+use crate::netns;
 use crate::seccomp::Listener;
 use crate::sys::{kill_by_pidfd, pipe_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,6 +39,8 @@ pub struct Cell {
     pub scratch: Option<OwnedFd>,
     pub staging: Vec<OwnedFd>,
     pub dns: Option<(OwnedFd, OwnedFd)>,
+    /// Listeners inside the cell, for the supervisor to serve; none without granted egress.
+    pub doors: Vec<OwnedFd>,
     pub listener: Option<Listener>,
     namespace: bool,
     lifeline: Option<OwnedFd>,
@@ -93,10 +96,10 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
     let doors = cgroup.map_or_else(|| Ok(Vec::new()), CellCgroup::doors)?;
     let namespaces = match &spec.world {
         World::Namespaces(NamespaceSpec {
-            network: NetworkSpace::Private,
+            network: NetworkSpace::Host,
             ..
-        }) => CELL_NAMESPACES,
-        World::Namespaces(_) => CELL_NAMESPACES & !(libc::CLONE_NEWNET as u64),
+        }) => CELL_NAMESPACES & !(libc::CLONE_NEWNET as u64),
+        World::Namespaces(_) => CELL_NAMESPACES,
         World::Bare { .. } => 0,
     };
 
@@ -149,6 +152,7 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         scratch: None,
         staging: Vec::new(),
         dns: None,
+        doors: Vec::new(),
         listener: None,
         namespace: matches!(spec.world, World::Namespaces(_)),
         lifeline: Some(lifeline),
@@ -259,8 +263,13 @@ impl Cell {
             for _ in &world.staging {
                 self.staging.push(next()?);
             }
-            if world.network == NetworkSpace::Private {
+            if world.network != NetworkSpace::Host {
                 self.dns = Some((next()?, next()?));
+            }
+            if let NetworkSpace::Brokered { ports } = &world.network {
+                for _ in 0..netns::door_count(ports) {
+                    self.doors.push(next()?);
+                }
             }
         }
         if spec.filter.notifies() {

@@ -51,10 +51,12 @@ pub struct NamespaceSpec {
     pub privileged_mounts: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NetworkSpace {
     /// Loopback only, with the DNS stub.
     Private,
+    /// Loopback only, with every address on it, and a listener for each of these ports.
+    Brokered { ports: Vec<u16> },
     /// The host's: for build cells alone.
     Host,
 }
@@ -74,8 +76,19 @@ pub struct Scratch {
 /// One thing in the new root, made in order.
 pub enum Node {
     Dir(PathBuf),
-    Symlink { at: PathBuf, to: PathBuf },
-    File { at: PathBuf, content: Vec<u8> },
+    Symlink {
+        at: PathBuf,
+        to: PathBuf,
+    },
+    File {
+        at: PathBuf,
+        content: Vec<u8>,
+    },
+    /// A file of the new root, shown over another one that is there already.
+    Cover {
+        at: PathBuf,
+        with: PathBuf,
+    },
     Bind(Bind),
 }
 
