@@ -1,6 +1,7 @@
 //! The command line, as it is typed.
 
 use crate::args_deps::DepsArgs;
+use crate::args_policy::PolicyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use skillcell_core::{ByteSize, Control, EnvName, Isolation, Timeout};
 use skillcell_supervisor::EnvArg;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Ask what policies would decide
+    Policy(PolicyArgs),
     /// Install, list and remove the packages that skills need
     Deps(DepsArgs),
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod args_deps;
+mod args_policy;
 mod commands;
 mod output;
 mod schemas;

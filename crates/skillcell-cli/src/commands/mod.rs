@@ -5,6 +5,7 @@ mod completions;
 mod deps;
 mod doctor;
 mod explain;
+mod policy;
 mod run;
 mod schema;
 
@@ -19,6 +20,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Completions(args) => completions::completions(&args),
+        Command::Policy(args) => policy::policy(args.command),
         Command::Deps(args) => deps::deps(args.command),
     }
 }

@@ -1,6 +1,6 @@
 use crate::{skillcell, stdout};
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 13] = [
     &[],
     &["run"],
     &["explain"],
@@ -8,6 +8,8 @@ const COMMANDS: [&[&str]; 11] = [
     &["doctor"],
     &["schema"],
     &["completions"],
+    &["policy"],
+    &["policy", "test"],
     &["deps"],
     &["deps", "prepare"],
     &["deps", "list"],
@@ -39,6 +41,8 @@ fn wrong_usage_exits_with_2_and_says_so_on_stderr() {
         &["check"],
         &["schema", "nope"],
         &["completions", "tcsh"],
+        &["policy"],
+        &["policy", "test", "x"],
         &["deps"],
         &["deps", "prune", "--older-than", "1y"],
         &["deps", "prune", "--older-than", "1d", "--all"],

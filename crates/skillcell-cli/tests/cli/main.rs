@@ -5,6 +5,7 @@
 mod check;
 mod explain;
 mod help;
+mod policy;
 mod schema;
 
 use std::path::{Path, PathBuf};

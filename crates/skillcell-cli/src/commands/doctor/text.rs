@@ -117,7 +117,10 @@ fn folders(host: &HostFacts) -> String {
     if parents.is_empty() {
         return "none that cells can be made in".to_owned();
     }
-    let parents: Vec<String> = parents.iter().map(|p| p.display().to_string()).collect();
+    let parents: Vec<String> = parents
+        .iter()
+        .map(|p| p.path.display().to_string())
+        .collect();
     parents.join(", ")
 }
 
