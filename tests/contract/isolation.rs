@@ -87,15 +87,15 @@ fn levels_that_are_not_built_are_refused_not_replaced() {
     }
 }
 
-/// What can't be enforced is refused: network rules need the egress engine.
+/// What can't be enforced is refused: network rules need a network namespace.
 #[test]
-fn network_rules_that_can_t_be_enforced_are_refused() {
+fn network_rules_are_refused_at_the_process_level() {
     let _shared = shared();
     let cell = cell();
-    let policy = cell.file("work/policy.yaml", "version: 1\ndefaults:\n  network: {egress: [{domains: [api.example.com], ports: [443]}]}\n");
+    let policy = cell.file("work/policy.yaml", "version: 1\ndefaults:\n  isolation: {minimum: process}\n  network: {egress: [{domains: [api.example.com], ports: [443]}]}\n");
     let skill = python_skill(
         &cell,
-        "security_policy:\n  version: 1\n  network: {egress: [{domains: [api.example.com], ports: [443]}]}\n",
+        "execution: process\nsecurity_policy:\n  version: 1\n  network: {egress: [{domains: [api.example.com], ports: [443]}]}\n",
         "class S:\n    def execute(self, params):\n        return 'ran'\n",
     );
     let outcome = cell

@@ -32,6 +32,7 @@ pub struct Cell {
     pub user: User,
     root: TempDir,
     mark: String,
+    place: Vec<OsString>,
 }
 
 impl Cell {
@@ -52,6 +53,7 @@ impl Cell {
             user,
             root,
             mark: format!("{}{count:x}", Cell::mark_prefix()),
+            place: Vec::new(),
         };
         fs::set_permissions(cell.root.path(), fs::Permissions::from_mode(0o755))
             .expect("own folder");
@@ -62,6 +64,13 @@ impl Cell {
         fs::set_permissions(cell.path("run"), fs::Permissions::from_mode(0o700))
             .expect("own folder");
         cell
+    }
+
+    /// Everything of this cell starts through `place`, a command line that executes its arguments:
+    /// as whoever runs the suite, before the user is switched. For another network, say.
+    pub fn at<S: AsRef<OsStr>>(mut self, place: impl IntoIterator<Item = S>) -> Cell {
+        self.place = place.into_iter().map(|a| a.as_ref().to_owned()).collect();
+        self
     }
 
     /// The name that the probe gives to its processes; fits the 15 bytes that the kernel keeps.
@@ -139,6 +148,14 @@ impl Cell {
 
     pub(crate) fn command_as(&self, user: User, program: impl AsRef<OsStr>) -> Command {
         let mut command = user.command(program);
+        if let Some((first, rest)) = self.place.split_first() {
+            let inner = command;
+            command = Command::new(first);
+            command
+                .args(rest)
+                .arg(inner.get_program())
+                .args(inner.get_args());
+        }
         let home = self.path("home");
         command
             .env_clear()

@@ -41,14 +41,11 @@ pub struct Finished {
 }
 
 impl Child {
-    pub fn spawn(mut command: Command, stdin: Option<&[u8]>) -> Child {
-        let what = format!("{command:?}").chars().take(300).collect();
-        let file = || tempfile::tempfile().expect("a temporary file can be made");
-        let (stdout, stderr) = (file(), file());
+    pub fn spawn(command: Command, stdin: Option<&[u8]>) -> Child {
         let input = match stdin {
             None => Stdio::null(),
             Some(bytes) => {
-                let mut input = file();
+                let mut input = temporary();
                 input.write_all(bytes).expect("stdin can be written");
                 input
                     .seek(SeekFrom::Start(0))
@@ -56,6 +53,13 @@ impl Child {
                 input.into()
             }
         };
+        Child::spawn_on(command, input)
+    }
+
+    /// For a child that reads from something that stays open, as servers do to see the suite end.
+    pub fn spawn_on(mut command: Command, input: impl Into<Stdio>) -> Child {
+        let what = format!("{command:?}").chars().take(300).collect();
+        let (stdout, stderr) = (temporary(), temporary());
         command
             .stdin(input)
             .stdout(stdout.try_clone().expect("a descriptor can be copied"))
@@ -78,6 +82,11 @@ impl Child {
 
     pub fn id(&self) -> u32 {
         self.inner.id()
+    }
+
+    /// What it has said on stderr so far.
+    pub fn complaints(&mut self) -> String {
+        read_all(&mut self.stderr)
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {
@@ -168,6 +177,10 @@ impl Finished {
 
 fn pid(id: u32) -> Pid {
     Pid::from_raw(id as i32).expect("a child has a pid")
+}
+
+fn temporary() -> std::fs::File {
+    tempfile::tempfile().expect("a temporary file can be made")
 }
 
 /// Output of a flood is cut: no test needs more to explain itself.

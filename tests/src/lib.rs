@@ -20,7 +20,7 @@ pub use leaks::cgroups_named;
 pub use outcome::Outcome;
 pub use probe::{Plain, Probe};
 pub use running::{Running, processes_named, status_field};
-pub use stage::Stage;
+pub use stage::{Stage, copy_tree};
 
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -10,6 +10,9 @@ pub enum Plain {
     SameUser,
     /// As the same user, who is root of namespaces of its own: for what needs a capability.
     OwnNamespaces,
+    /// As the same user, as the first process of a pid namespace: for what is asked of PID 1, which on
+    /// the host may be anybody's.
+    FirstProcess,
     /// As whoever runs the suite: for what the kernel leaves to the real root. An ordinary user can't
     /// do it anywhere, so where nobody is root the record of the denial has to do.
     Root,
@@ -80,6 +83,19 @@ impl Probe {
                     "--mount",
                     "--net",
                     "--ipc",
+                    "python3",
+                ]);
+                command
+            }
+            Plain::FirstProcess => {
+                let mut command = cell.command("unshare");
+                command.args([
+                    "--user",
+                    "--map-root-user",
+                    "--pid",
+                    "--fork",
+                    "--kill-child",
+                    "--mount-proc",
                     "python3",
                 ]);
                 command

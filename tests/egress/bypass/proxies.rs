@@ -1,0 +1,161 @@
+//! The proxies that are offered are the same door.
+
+use super::get;
+use crate::claim;
+use crate::network::network;
+use crate::trial::{Grants, Trial, one_at_a_time};
+use serde_json::json;
+
+/// The world's own proxy, which tunnels for everybody: for counter-proofs.
+const OPEN_PROXY: &str = "198.51.100.10";
+
+claim! {
+    fn connect_opens_only_what_the_rules_name(cell) {
+        let targets = [
+            ("other port", "api.example.com:22"),
+            ("other host", "evil.example.net:22"),
+            ("address", "198.51.100.10:22"),
+            ("decimal", "3325256714:22"),
+            ("hexadecimal", "0xC633640A:22"),
+            ("metadata", "169.254.169.254:22"),
+        ];
+        let mut outside = Trial::new(cell, Grants::none());
+        let mut inside = Trial::new(cell, Grants::egress("{domains: [api.example.com], ports: [2525]}"))
+            .step("permitted", "proxy_connect", json!({"target": "api.example.com:2525", "listen": true}));
+        for (name, target) in targets {
+            let fields = json!({"target": target, "listen": true});
+            inside = inside.step(name, "proxy_connect", fields.clone());
+            let mut fields = fields;
+            fields["proxy"] = OPEN_PROXY.into();
+            outside = outside.step(name, "proxy_connect", fields);
+        }
+        {
+            let _turn = one_at_a_time(); // its tunnels are counted by another test
+            outside.prove();
+        }
+        let report = inside.inside();
+        report.ok("permitted");
+        for (name, _) in targets {
+            report.failed(name);
+        }
+        report.denied("api.example.com:22", "port_not_allowed");
+        report.denied("evil.example.net", "host_not_allowed");
+    }
+}
+
+claim! {
+    fn names_with_two_readings_are_refused_by_connect(cell) {
+        let targets = [
+            "api.example.com@evil.example.net:443", "evil.example.net#api.example.com:443",
+            "api.example.com\0.evil.example.net:443", "api.example.com\t:443", "evil.example.net\\@api.example.com:443",
+            "api.example.com:443:22", "[::ffff:169.254.169.254]:443", "api.example.com:0443x", ":443", "api.example.com",
+        ];
+        let mut trial = Trial::new(cell, Grants::domain("api.example.com"))
+            .step("permitted", "proxy_connect", json!({
+                "target": "api.example.com:443", "sni": "api.example.com", "send": [get("api.example.com", "/hello")],
+            }));
+        for target in targets {
+            trial = trial.step(target, "proxy_connect", json!({"target": target}));
+        }
+        let report = trial.inside();
+        report.ok("permitted");
+        for target in targets {
+            report.failed(target);
+        }
+    }
+}
+
+claim! {
+    fn a_tunnel_holds_its_client_to_the_name(cell) {
+        let tag = format!("{}-tunnel", cell.mark());
+        let fields = json!({
+            "target": "api.example.com:443", "sni": "evil.example.net", "expect": "hello from",
+            "send": [get("api.example.com", &format!("/hello?tag={tag}"))],
+        });
+        let mut outside = fields.clone();
+        outside["proxy"] = OPEN_PROXY.into();
+        Trial::new(cell, Grants::none()).step("fronted", "proxy_connect", outside).prove();
+        let before = network().arrived(&tag).len();
+        let report = Trial::new(cell, Grants::domain("api.example.com")).step("fronted", "proxy_connect", fields).inside();
+        report.failed("fronted");
+        report.denied("api.example.com", "tls_server_name_mismatch");
+        assert_eq!(network().arrived(&tag).len(), before);
+    }
+}
+
+claim! {
+    fn a_forwarded_request_is_for_the_host_that_it_names_twice(cell) {
+        let tag = format!("{}-forward", cell.mark());
+        let ask = |target: &str, host: &str| json!({
+            "send": [format!("GET {target}?tag={tag} HTTP/1.1\r\nHost: {host}\r\n\r\n")],
+        });
+        let trial = Trial::new(cell, Grants::domain("api.example.com"))
+            .step("permitted", "proxy_get", json!({"send": [get("api.example.com", "http://api.example.com/hello")]}))
+            .step("host differs", "proxy_get", ask("http://api.example.com/hello", "evil.example.net"))
+            .step("target differs", "proxy_get", ask("http://evil.example.net/hello", "api.example.com"))
+            .step("user information", "proxy_get", ask("http://api.example.com@evil.example.net/hello", "api.example.com"))
+            .step("metadata", "proxy_get", ask("http://169.254.169.254/hello", "169.254.169.254"))
+            .step("the proxy itself", "proxy_get", ask("http://127.0.0.1:3128/hello", "127.0.0.1:3128"))
+            .step("second differs", "proxy_get", json!({"send": [
+                get("api.example.com", "http://api.example.com/hello"),
+                get("evil.example.net", &format!("http://evil.example.net/hello?tag={tag}")),
+            ]}));
+        let report = trial.inside();
+        report.ok("permitted");
+        for step in ["host differs", "target differs", "user information", "metadata", "the proxy itself", "second differs"] {
+            report.failed(step);
+        }
+        report.denied_for_one_of("api.example.com", &["http_host_mismatch", "http_malformed"]);
+        assert!(network().arrived(&tag).is_empty(), "{:#?}", network().arrived(&tag));
+    }
+}
+
+claim! {
+    /// A host that is allowed and tunnels for whoever asks: the request names another host.
+    fn a_permitted_proxy_is_no_way_to_others(cell) {
+        let trial = Trial::new(cell, Grants::egress("{domains: [api.example.com], ports: [3128, 80]}"))
+            .step("tunnel", "proxy_connect", json!({
+                "proxy": "api.example.com", "target": "evil.example.net:22", "listen": true,
+            }));
+        let _turn = one_at_a_time();
+        trial.prove();
+        let asked = || network().arrived("evil.example.net:22").iter().filter(|a| a["event"] == "proxy").count();
+        let before = asked();
+        assert!(before > 0, "the counter-proof arrives");
+        let report = trial.inside();
+        report.failed("tunnel");
+        report.denied_for_one_of("api.example.com", &["http_host_mismatch", "http_malformed", "protocol_not_allowed", "http_request_not_allowed"]);
+        assert_eq!(asked(), before);
+    }
+}
+
+claim! {
+    /// Where one library ends a string another goes on.
+    fn socks_names_with_two_readings_are_refused(cell) {
+        let names = [
+            "api.example.com\0.evil.example.net", "evil.example.net\0.api.example.com", "api.example.com\0",
+            "api.example.com\n", "api.example.com ", "", "3325256714", "0xC633640A", "user@api.example.com",
+            "[::ffff:169.254.169.254]", "evil.example.net", "localhost", "127.0.0.1",
+        ];
+        let send = json!([get("api.example.com", "/hello")]);
+        let mut trial = Trial::new(cell, Grants::domain("api.example.com"))
+            .step("permitted", "socks", json!({"host": "api.example.com", "port": 80, "send": send}))
+            .step("other port", "socks", json!({"host": "api.example.com", "port": 22, "listen": true}))
+            .step("address", "socks", json!({"address": "198.51.100.10", "port": 80, "send": send}))
+            .step("bind", "socks", json!({"host": "api.example.com", "port": 80, "command": 2, "send": send}))
+            .step("udp", "socks", json!({"host": "api.example.com", "port": 80, "command": 3, "send": send}));
+        for name in names {
+            trial = trial.step(&format!("name {name:?}"), "socks", json!({"host": name, "port": 80, "send": send}));
+        }
+        let report = trial.inside();
+        report.ok("permitted");
+        for step in ["other port", "address", "bind", "udp"] {
+            report.failed(step);
+        }
+        for name in names {
+            report.failed(&format!("name {name:?}"));
+        }
+        report.denied("api.example.com:22", "port_not_allowed");
+        report.denied("evil.example.net", "host_not_allowed");
+    }
+}

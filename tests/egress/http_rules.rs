@@ -1,0 +1,173 @@
+//! Methods and paths, by looking into the connection.
+
+use crate::claim;
+use crate::network::{cell, network};
+use crate::trial::{Grants, Trial};
+use serde_json::{Value, json};
+use skillcell_tests::{User, shared};
+
+fn grants() -> Grants {
+    Grants::egress(
+        "{domains: [api.example.com], ports: [443, 80], http: [{methods: [GET], paths: [\"/repos/*\"]}]}",
+    )
+}
+
+/// A raw request over TLS, believing what the cell believes.
+fn raw(method: &str, path: &str) -> Value {
+    json!({
+        "host": "api.example.com", "port": 443, "sni": "api.example.com", "trust": "default",
+        "send": [format!("{method} {path} HTTP/1.1\r\nHost: api.example.com\r\n\r\n")], "expect": "HTTP/1.1 200",
+    })
+}
+
+claim! {
+    fn only_the_named_methods_and_paths_pass(cell) {
+        let tag = cell.mark();
+        let ask = |scheme: &str, method: &str, path: &str| json!({
+            "url": format!("{scheme}://api.example.com{path}?tag={tag}"), "method": method, "trust": "default",
+        });
+        let mut trial = Trial::new(cell, grants());
+        for scheme in ["https", "http"] {
+            trial = trial
+                .step(&format!("{scheme} allowed"), "urllib", ask(scheme, "GET", "/repos/a/b"))
+                .step(&format!("{scheme} method"), "urllib", ask(scheme, "POST", "/repos/a"))
+                .step(&format!("{scheme} delete"), "urllib", ask(scheme, "DELETE", "/repos/a"))
+                .step(&format!("{scheme} path"), "urllib", ask(scheme, "GET", "/admin"));
+        }
+        let report = trial.inside();
+        for scheme in ["https", "http"] {
+            report.ok(&format!("{scheme} allowed"));
+            for step in ["method", "delete", "path"] {
+                report.failed(&format!("{scheme} {step}"));
+            }
+        }
+        report.denied("api.example.com", "http_request_not_allowed");
+        let arrived = network().arrived(tag);
+        let requests: Vec<&Value> = arrived.iter().filter(|a| a["event"] == "request").collect();
+        assert_eq!(requests.len(), 2, "{requests:#?}");
+        assert!(requests.iter().all(|r| r["method"] == "GET"), "{requests:#?}");
+    }
+}
+
+claim! {
+    /// The counter-proof is in the world's journal: a server that got them would see `/admin`.
+    fn paths_are_normalised_before_they_are_matched(cell) {
+        let tricks = [
+            "/repos/../admin", "/repos/%2e%2e/admin", "/repos/%2E%2E/admin", "/repos/.%2e/admin", "/repos/..%2fadmin",
+            "/repos/a/../../admin", "//repos/../admin", "/./admin", "/repos/%252e%252e/admin", "/repos\\..\\admin",
+            "/repos/..;/admin", "/repos/%5c..%5cadmin", "/repos/%00/../admin", "/REPOS/admin", "/reposadmin",
+        ];
+        let tag = format!("{}-trick", cell.mark());
+        let mut trial = Trial::new(cell, grants())
+            .step("straight", "tls", raw("GET", "/repos/admin?x=/../.."))
+            .step("around", "tls", raw("GET", "/other/../repos/x"));
+        for trick in tricks {
+            trial = trial.step(trick, "tls", raw("GET", &format!("{trick}?tag={tag}")));
+        }
+        let report = trial.inside();
+        report.ok("straight");
+        let escaped: Vec<Value> = network().arrived(&tag).into_iter().filter(|a| {
+            a["target"].as_str().is_some_and(|t| !t.starts_with("/repos/") || t.contains("..") || t.to_lowercase().contains("%2e"))
+        }).collect();
+        assert!(escaped.is_empty(), "{escaped:#?}");
+        for trick in ["/repos/../admin", "/repos/%2e%2e/admin", "//repos/../admin", "/./admin", "/REPOS/admin", "/reposadmin"] {
+            report.failed(trick);
+        }
+    }
+}
+
+claim! {
+    fn each_request_of_a_kept_connection_is_asked_about(cell) {
+        let tag = cell.mark();
+        let mut fields = raw("GET", "/repos/a");
+        let second = format!("GET /admin?tag={tag} HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+        fields["send"] = json!([fields["send"][0], second]);
+        let report = Trial::new(cell, grants()).step("second", "tls", fields).inside();
+        report.failed("second");
+        report.denied("api.example.com", "http_request_not_allowed");
+        assert!(network().arrived(tag).is_empty());
+    }
+}
+
+#[test]
+fn http_2_requests_are_held_to_the_same_rules() {
+    let _shared = shared();
+    let cell = cell(User::Caller);
+    let ask = |method: &str, path: &str| {
+        json!({"url": format!("https://api.example.com{path}?tag={}", cell.mark()), "method": method,
+            "trust": "default"})
+    };
+    let mut authority = ask("GET", "/repos/x");
+    authority["headers"] = json!({"Host": "evil.example.net"});
+    let report = Trial::new(&cell, grants())
+        .with_libraries()
+        .step("allowed", "httpx2", ask("GET", "/repos/a"))
+        .step("method", "httpx2", ask("POST", "/repos/a"))
+        .step("path", "httpx2", ask("GET", "/admin"))
+        .step("authority", "httpx2", authority)
+        .inside();
+    assert_eq!(report.ok("allowed")["version"], "HTTP/2");
+    for step in ["method", "path", "authority"] {
+        report.failed(step);
+    }
+    report.denied("api.example.com", "http_request_not_allowed");
+    report.denied("api.example.com", "http_host_mismatch");
+    let arrived = network().arrived(cell.mark());
+    let requests: Vec<_> = arrived.iter().filter(|a| a["event"] == "request").collect();
+    assert_eq!(requests.len(), 1, "{requests:#?}");
+    assert_eq!(requests[0]["version"], "2", "upstream too");
+}
+
+claim! {
+    /// Looking into a connection must not make the other end believable to a skill that it isn't.
+    fn an_upstream_that_nobody_vouches_for_is_refused(cell) {
+        let grants = Grants::egress(
+            "{domains: [api.example.com], ports: [9443], http: [{methods: [GET], paths: [\"/*\"]}]}",
+        );
+        let report = Trial::new(cell, grants)
+            .step("stranger", "urllib", json!({"url": "https://api.example.com:9443/hello", "trust": "default"}))
+            .inside();
+        report.failed("stranger");
+        report.denied("api.example.com:9443", "upstream_tls");
+    }
+}
+
+claim! {
+    /// The test authority of the upstream is believed where nothing is looked into, and not where it is.
+    fn only_connections_with_such_rules_are_looked_into(cell) {
+        let grants = Grants::egress(
+            "{domains: [api.example.com], ports: [443], http: [{methods: [GET], paths: [\"/*\"]}]}, \
+             {domains: [other.example.com], ports: [443]}",
+        );
+        let report = Trial::new(cell, grants)
+            .step("inspected", "urllib", json!({"url": "https://api.example.com/hello", "trust": "default"}))
+            .step("as it is", "urllib", json!({"url": "https://other.example.com/hello"}))
+            .step("replaced", "urllib", json!({"url": "https://api.example.com/hello"}))
+            .step("not replaced", "urllib", json!({"url": "https://other.example.com/hello", "trust": "default"}))
+            .inside();
+        report.ok("inspected");
+        report.ok("as it is");
+        report.failed("replaced");
+        report.failed("not replaced");
+    }
+}
+
+claim! {
+    fn the_authority_is_of_one_call_and_its_key_is_not_in_the_cell(cell) {
+        let look = "
+import glob, os
+paths = [os.environ['SSL_CERT_FILE'], os.environ['REQUESTS_CA_BUNDLE'], os.environ['NODE_EXTRA_CA_CERTS']]
+texts = [open(path).read() for path in paths]
+keys = [path for folder in ('/etc/ssl', '/tmp', '/scratch', '/run') for path in glob.glob(folder + '/**', recursive=True)
+        if os.path.isfile(path) and os.access(path, os.R_OK) and b'PRIVATE KEY' in open(path, 'rb').read()]
+value = {'last': texts[2], 'keys': keys, 'inside': any('PRIVATE KEY' in text for text in texts)}
+";
+        let one = || {
+            let report = Trial::new(cell, grants()).step("look", "python", json!({"code": look})).inside();
+            report.ok("look").clone()
+        };
+        let (first, second) = (one(), one());
+        assert_eq!((&first["keys"], &first["inside"]), (&json!([]), &json!(false)));
+        assert_ne!(first["last"], second["last"], "every call has its own");
+    }
+}
