@@ -1,17 +1,14 @@
 //! `bench cold`: what one call costs when nothing is kept ready.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rustix::process::geteuid;
 
 use super::container::Engine;
 use super::dockerd::Daemon;
-use super::measure::{Rounds, interleaved};
+use super::measure::{Rounds, interleaved, seed_from_clock};
 use super::peer::{Absent, Contender, HELLO_SCRIPT, Peer};
 use super::report::{Host, Missing, Report, Row, targets};
 use super::stats::Summary;
@@ -95,7 +92,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let peers = rows(peers, &samples)?;
     let report = Report {
         benchmark: "cold",
-        host: host(),
+        host: Host::here(),
         warm_up: rounds.warm_up,
         rounds: rounds.counted,
         seed,
@@ -207,40 +204,13 @@ fn rows(peers: Vec<Peer>, samples: &[Vec<std::time::Duration>]) -> Result<Vec<Ro
     Ok(rows.collect())
 }
 
-fn host() -> Host {
-    Host {
-        kernel: rustix::system::uname()
-            .release()
-            .to_string_lossy()
-            .into_owned(),
-        cpus: std::thread::available_parallelism().map_or(1, usize::from),
-        caller: if geteuid().is_root() {
-            "root"
-        } else {
-            "an ordinary user"
-        },
-    }
-}
-
-fn seed_from_clock() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_secs())
-}
-
 fn deliver(args: &Args, report: &Report) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    if let Some(file) = &args.json {
-        let mut json = serde_json::to_string_pretty(report)?;
-        json.push('\n');
-        if file == Path::new("-") {
-            stdout.write_all(json.as_bytes())?;
-        } else {
-            fs::write(file, json).with_context(|| format!("could not write {}", file.display()))?;
-        }
-    }
-    if args.markdown || args.json.is_none() {
-        stdout.write_all(report.markdown().as_bytes())?;
-    }
+    let print = args.markdown || args.json.is_none();
+    super::report::deliver(
+        report,
+        args.json.as_deref(),
+        print.then(|| report.markdown()),
+    )?;
     let missed: Vec<_> = report.targets.iter().filter(|t| !t.met).collect();
     if args.enforce_targets && !missed.is_empty() {
         let claims: Vec<_> = missed.iter().map(|target| target.claim).collect();

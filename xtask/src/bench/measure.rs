@@ -3,7 +3,7 @@
 //! Whatever else the machine does then falls on all peers alike, and no peer profits from
 //! following another that warmed its caches.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 
@@ -39,8 +39,13 @@ pub(super) fn interleaved(
     Ok(samples)
 }
 
+pub(super) fn seed_from_clock() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
+}
+
 /// SplitMix64: small, seedable, and good enough to shuffle five peers.
-struct SplitMix(u64);
+pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
     fn next(&mut self) -> u64 {
@@ -51,7 +56,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    fn shuffle(&mut self, order: &mut [usize]) {
+    pub(super) fn shuffle(&mut self, order: &mut [usize]) {
         for last in (1..order.len()).rev() {
             let bound = last as u64 + 1;
             order.swap(last, (self.next() % bound) as usize);

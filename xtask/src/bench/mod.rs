@@ -4,7 +4,9 @@ mod baseline;
 mod bwrap;
 mod cold;
 mod container;
+mod decide;
 mod dockerd;
+mod egress;
 mod image;
 mod measure;
 mod peer;
@@ -19,6 +21,10 @@ use clap::Subcommand;
 pub(crate) enum Bench {
     /// Start-up cost of one call: python3, bwrap, podman, docker and skillcell, interleaved
     Cold(cold::Args),
+    /// Cost of one network decision, by number of rules
+    Decide(decide::Args),
+    /// Cost of the network door: connections, bytes and memory, beside direct and proxied ones
+    Egress(egress::Args),
     /// Build the local image that the container peers run, from debootstrap; pulls nothing
     Image(image::Args),
 }
@@ -26,6 +32,8 @@ pub(crate) enum Bench {
 pub(crate) fn run(bench: Bench) -> Result<()> {
     match bench {
         Bench::Cold(args) => cold::run(&args),
+        Bench::Decide(args) => decide::run(&args),
+        Bench::Egress(args) => egress::run(&args),
         Bench::Image(args) => image::run(&args),
     }
 }

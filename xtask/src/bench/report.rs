@@ -1,7 +1,11 @@
 //! The result of a benchmark, as JSON and as Markdown.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
 
+use anyhow::{Context as _, Result};
+use rustix::process::geteuid;
 use serde::Serialize;
 
 use super::stats::Summary;
@@ -24,6 +28,23 @@ pub(super) struct Host {
     pub(super) kernel: String,
     pub(super) cpus: usize,
     pub(super) caller: &'static str,
+}
+
+impl Host {
+    pub(super) fn here() -> Self {
+        Self {
+            kernel: rustix::system::uname()
+                .release()
+                .to_string_lossy()
+                .into_owned(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            caller: if geteuid().is_root() {
+                "root"
+            } else {
+                "an ordinary user"
+            },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -83,6 +104,29 @@ pub(super) fn targets(peers: &[Row]) -> Vec<Target> {
         });
     }
     targets
+}
+
+/// Writes the report to a file, or to stdout for `-`, and prints the Markdown if there is any.
+pub(super) fn deliver(
+    report: &impl Serialize,
+    json: Option<&Path>,
+    markdown: Option<String>,
+) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    if let Some(file) = json {
+        let mut json = serde_json::to_string_pretty(report)?;
+        json.push('\n');
+        if file == Path::new("-") {
+            stdout.write_all(json.as_bytes())?;
+        } else {
+            std::fs::write(file, json)
+                .with_context(|| format!("could not write {}", file.display()))?;
+        }
+    }
+    if let Some(markdown) = markdown {
+        stdout.write_all(markdown.as_bytes())?;
+    }
+    Ok(())
 }
 
 impl Report {
