@@ -1,8 +1,31 @@
-//! The record of calls: one JSON line per event, appended by the supervisor, each line carrying the
-//! hash of the one before, so that an edit in the middle shows.
+//! The record of calls: one JSON line per event, written by the supervisor, in a chain of hashes so
+//! that a change anywhere shows. Layout and promises: `docs/architecture/audit.md`.
 
+mod clock;
+mod error;
 mod event;
+mod folder;
+mod head;
+mod line;
 mod log;
+mod prune;
+mod read;
+mod record;
+mod recorder;
+mod sign;
+mod text;
+mod verify;
 
-pub use event::Event;
-pub use log::{AuditError, Log};
+pub use error::AuditError;
+pub use event::{
+    Access, Anchor, CallEnded, CallStarted, Change, ConnectionDecided, Denied, Event, FileOpened,
+    HttpRequest, Summary, Syscall,
+};
+pub use folder::{Folder, Segment};
+pub use log::{Log, Retention};
+pub use read::{Lines, Position, parse};
+pub use record::{Record, Task};
+pub use recorder::{RecordFailed, Recorder};
+pub use sign::{Checkpoint, keygen};
+pub use text::{Redactor, Text};
+pub use verify::{Broken, Expectation, Verified, verify};

@@ -1,5 +1,6 @@
 //! The command line, as it is typed.
 
+use crate::args_audit::AuditArgs;
 use crate::args_deps::DepsArgs;
 use crate::args_policy::PolicyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Ask what policies would decide
     Policy(PolicyArgs),
+    /// Look at the record of calls, and check that nobody changed it
+    Audit(AuditArgs),
     /// Install, list and remove the packages that skills need
     Deps(DepsArgs),
 }

@@ -1,6 +1,7 @@
 //! The `skillcell` command: arguments, output and exit codes. The work is done by the libraries.
 
 mod args;
+mod args_audit;
 mod args_deps;
 mod args_policy;
 mod commands;

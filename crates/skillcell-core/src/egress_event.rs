@@ -1,9 +1,10 @@
 use crate::Reason;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// By which way in a destination was named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adapter {
     Dns,
@@ -14,20 +15,25 @@ pub enum Adapter {
 }
 
 /// One question or connection, and what became of it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct EgressEvent {
+    /// Tells the connections of a call apart; its decision, requests and end have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<u64>,
     pub adapter: Adapter,
     pub host: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     /// The address that was dialled.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub address: Option<IpAddr>,
     /// The number of the rule that allowed it, in the plan's list.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<usize>,
     /// Why it was denied; absent where it was allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied: Option<Reason>,
     pub inspected: bool,
     /// Still open when the call ended, and cut by that.
@@ -41,6 +47,7 @@ pub struct EgressEvent {
 impl EgressEvent {
     pub fn new(adapter: Adapter, host: impl Into<String>, port: Option<u16>) -> Self {
         EgressEvent {
+            connection: None,
             adapter,
             host: host.into(),
             port,

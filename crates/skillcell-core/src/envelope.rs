@@ -1,9 +1,9 @@
 use crate::{Denial, Digest, Enforcement, Reason, RunId};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a call ended. The exit code follows from this alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Ok,
@@ -54,7 +54,7 @@ pub struct Captured {
 }
 
 /// Which skill was called. Fields are null when the call failed before they were known.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillRef {
     pub id: Option<String>,
     pub version: Option<String>,
@@ -68,7 +68,7 @@ pub struct ErrorBody {
     pub hint: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     pub wall_ms: u64,
     pub cpu_ms: u64,

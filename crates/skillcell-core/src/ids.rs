@@ -5,6 +5,12 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     #[error(
+        "`{0}` is not the id of a run: it has 28 hexadecimal digits, as in an envelope's `run_id`"
+    )]
+    Run(String),
+    #[error("`{0}` is not a digest: it is `sha256:` and 64 hexadecimal digits")]
+    Digest(String),
+    #[error(
         "`{0}` is not a skill id: use lower-case words of a-z, 0-9, `_`, `-` and `.`, with at most one `/`"
     )]
     Skill(String),
@@ -32,8 +38,10 @@ macro_rules! string_value {
 }
 
 /// One call. Made by the supervisor, unique, safe as a file name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(transparent)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 string_value!(RunId);
 
@@ -41,6 +49,29 @@ impl RunId {
     /// Milliseconds since the epoch and 64 random bits, so that ids sort by time.
     pub fn new(unix_millis: u64, random: u64) -> Self {
         RunId(format!("{unix_millis:012x}{random:016x}"))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if text.len() == 28 && text.bytes().all(digit) {
+            Ok(RunId(text.to_owned()))
+        } else {
+            Err(IdError::Run(text.chars().take(200).collect()))
+        }
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        RunId::parse(&text)
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> String {
+        id.0
     }
 }
 
@@ -93,8 +124,10 @@ impl From<SkillId> for String {
 }
 
 /// `sha256:` and 64 hex digits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(transparent)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
 pub struct Digest(String);
 string_value!(Digest);
 
@@ -122,6 +155,20 @@ impl Digest {
     /// The hex digits alone: safe as a file name.
     pub fn hex(&self) -> &str {
         self.0.strip_prefix("sha256:").unwrap_or(&self.0)
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        Digest::parse(&text).ok_or_else(|| IdError::Digest(text.chars().take(200).collect()))
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> String {
+        digest.0
     }
 }
 

@@ -4,6 +4,7 @@
 //! parsing, serde included, so that an invalid one can't exist.
 
 mod address_class;
+mod audit_level;
 mod control;
 mod denial;
 mod egress_event;
@@ -20,6 +21,7 @@ mod size;
 mod span;
 
 pub use address_class::{AddressClass, embedded_ipv4};
+pub use audit_level::AuditLevel;
 pub use control::{Control, Enforcement, EnforcementStatus};
 pub use denial::{Denial, DenialKind, Denials};
 pub use egress_event::{Adapter, EgressEvent};

@@ -76,6 +76,8 @@ pub enum Reason {
     // Refusals.
     ControlUnavailable,
     BackendUnavailable,
+    /// The record of the call can't be written.
+    AuditUnavailable,
     // The skill.
     SkillException,
     SkillReportedError,
@@ -137,6 +139,7 @@ impl Reason {
             Reason::OutputExceeded => "output_exceeded",
             Reason::ControlUnavailable => "control_unavailable",
             Reason::BackendUnavailable => "backend_unavailable",
+            Reason::AuditUnavailable => "audit_unavailable",
             Reason::SkillException => "skill_exception",
             Reason::SkillReportedError => "skill_reported_error",
             Reason::SkillExit => "skill_exit",

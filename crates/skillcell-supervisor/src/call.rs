@@ -6,10 +6,13 @@ use crate::program::{self, Input};
 use crate::watch::{self, End};
 use crate::{CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare};
 use rustix::fd::AsFd;
-use skillcell_audit::{Event, Log};
+use skillcell_audit::{
+    CallEnded, CallStarted, Event, Folder, Log, Recorder, Redactor, Retention, Summary,
+};
 use skillcell_backend::{Facts, Layout, Network, for_level};
 use skillcell_core::{
-    AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
+    Adapter, AuditLevel, AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status,
+    Usage,
 };
 use skillcell_egress::Broker;
 use skillcell_plan::{FileAccess, Plan};
@@ -95,15 +98,20 @@ fn execute(
         env: &ready.env,
     })?;
     let world = world(&ready.plan, &layout, &moves);
-    let mut log = Log::open_default()?;
-    log.append(
-        run_id,
-        &Event::call_started(
-            &ready.plan.skill,
-            ready.plan.isolation,
-            ready.plan.trusted,
-            &ready.plan.digest(),
-        ),
+    let log = Log::open(Folder::of_user()?, Retention::default())?;
+    let recorder = Recorder::new(log, run_id.clone(), Redactor::default());
+    recorder.decide(
+        None,
+        &Event::CallStarted(Box::new(CallStarted {
+            skill: ready.plan.skill.clone(),
+            isolation: ready.plan.isolation,
+            trusted: ready.plan.trusted,
+            plan: ready.plan.digest(),
+            level: AuditLevel::Decisions,
+            actor: None,
+            request_id: None,
+            enforcement: ready.plan.receipt.clone(),
+        })),
     )?;
 
     let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
@@ -153,21 +161,23 @@ fn execute(
         bytes_in: report.bytes_in,
     };
     for event in report.events {
-        log.append(run_id, &Event::Egress(event))?;
+        let event = match event.adapter {
+            Adapter::Dns => Event::NameAsked(event),
+            _ => Event::ConnectionEnded(event),
+        };
+        recorder.note(None, &event)?;
     }
     if report.events_dropped > 0 {
         let count = report.events_dropped;
-        log.append(run_id, &Event::EgressDropped { count })?;
+        recorder.note(None, &Event::EgressDropped { count })?;
     }
-    let head = log.append(
-        run_id,
-        &Event::call_ended(
-            verdict.status,
-            verdict.error.as_ref().map(|e| e.code),
-            &denials,
-            usage,
-        ),
-    )?;
+    let audit = recorder.finish(&Event::CallEnded(Box::new(CallEnded {
+        status: verdict.status,
+        reason: verdict.error.as_ref().map(|e| e.code),
+        denials: denials.clone(),
+        usage,
+        summary: Summary::default(),
+    })))?;
     Ok(Envelope {
         run_id: run_id.clone(),
         skill: ready.plan.skill.clone(),
@@ -177,11 +187,7 @@ fn execute(
         denials,
         enforcement: ready.plan.receipt.clone(),
         usage,
-        audit: AuditRef {
-            log: Some(log.path().display().to_string()),
-            events: log.appended(),
-            head: Some(head),
-        },
+        audit,
         output: Some(outcome::captured(&observed.stdout, &observed.stderr)),
     })
 }

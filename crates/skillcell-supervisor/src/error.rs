@@ -65,6 +65,8 @@ pub enum CallError {
     DepsFolder { path: PathBuf, what: String },
     #[error("the audit log can't be written: {0}")]
     Audit(#[from] skillcell_audit::AuditError),
+    #[error(transparent)]
+    Record(#[from] skillcell_audit::RecordFailed),
     #[error("the egress broker is not available: {}", with_cause(.0))]
     Broker(#[from] skillcell_egress::BrokerError),
     #[error("the cell handed over no sockets for its network")]
@@ -94,6 +96,7 @@ impl CallError {
             CallError::Refusal(refusal) => refusal.status(),
             CallError::Backend(_)
             | CallError::Audit(_)
+            | CallError::Record(_)
             | CallError::Broker(_)
             | CallError::NoDoor
             | CallError::Random(_) => Status::Refused,
@@ -117,8 +120,8 @@ impl CallError {
             CallError::Bundle(error) => error.reason(),
             CallError::Policy(_) | CallError::PolicyFile { .. } => Reason::InvalidPolicy,
             CallError::Refusal(refusal) => refusal.reason(),
+            CallError::Audit(_) | CallError::Record(_) => Reason::AuditUnavailable,
             CallError::Backend(_)
-            | CallError::Audit(_)
             | CallError::Broker(_)
             | CallError::NoDoor
             | CallError::Random(_) => Reason::ControlUnavailable,

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod audit;
 mod check;
 mod completions;
 mod deps;
@@ -21,6 +22,7 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Schema(args) => schema::schema(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Policy(args) => policy::policy(args.command),
+        Command::Audit(args) => audit::audit(args.command),
         Command::Deps(args) => deps::deps(args.command),
     }
 }

@@ -1,0 +1,73 @@
+//! The command line of `audit`.
+
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+const AUDIT_EXAMPLES: &str = "\
+Examples:
+  skillcell audit keygen
+  skillcell audit verify";
+
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_EXAMPLES)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check that nothing in the log was changed, removed or put in
+    Verify(VerifyArgs),
+    /// Make the key that checkpoints of the log are signed with
+    Keygen(KeygenArgs),
+}
+
+/// Which log.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// The log's folder, instead of your own log
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) log: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  skillcell audit verify
+  skillcell audit verify --head 0e79ca3c3244cc2c69891d0755eaaec8db3a873f4f02e747c707a31b09200349
+  skillcell audit verify --log /mnt/backup/audit --public-key operator.pub --json
+
+Exit code 0 when the log is whole, 3 when it is not; the first bad line is named. The head of an
+envelope (`audit.head`) proves that the log still has that call, whoever can write the log.";
+
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_EXAMPLES)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    /// A hash that must be in the log, such as an envelope's audit.head (may be given several times)
+    #[arg(long, value_name = "HASH")]
+    pub(crate) head: Vec<String>,
+
+    /// The public key that checkpoints must be signed with, instead of the one beside the log
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) public_key: Option<PathBuf>,
+}
+
+const KEYGEN_EXAMPLES: &str = "\
+Examples:
+  skillcell audit keygen
+
+From then on the end of the log is signed after each call. Keep a copy of the public key elsewhere.";
+
+#[derive(Debug, Args)]
+#[command(after_help = KEYGEN_EXAMPLES)]
+pub(crate) struct KeygenArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
