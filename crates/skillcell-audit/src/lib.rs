@@ -25,7 +25,7 @@ pub use folder::{Folder, Segment};
 pub use log::{Log, Retention};
 pub use read::{Lines, Position, parse};
 pub use record::{Record, Task};
-pub use recorder::{RecordFailed, Recorder};
+pub use recorder::{OnFailure, RecordFailed, Recorder};
 pub use sign::{Checkpoint, keygen};
 pub use text::{Redactor, Text};
 pub use verify::{Broken, Expectation, Verified, verify};

@@ -1,10 +1,10 @@
 //! Which limit is held by what, as the plan's receipt says.
 
 use crate::{BackendError, Facts};
-use skillcell_core::Control;
+use skillcell_core::{AuditLevel, Control};
 use skillcell_linux::cell::Resource;
 use skillcell_linux::cgroup::{CellCgroup, CgroupLimits};
-use skillcell_linux::seccomp::OwnerlessMemory;
+use skillcell_linux::seccomp::{OwnerlessMemory, Recorded};
 use skillcell_plan::Plan;
 
 /// Init or monitor, beside the skill's own processes.
@@ -67,4 +67,13 @@ pub(crate) fn rlimits(plan: &Plan, nproc: Option<u64>) -> Vec<(Resource, u64)> {
 
 pub(crate) fn own_processes() -> u32 {
     OWN_PROCESSES
+}
+
+/// Which allowed calls go to the supervisor, for the level of the record.
+pub(crate) fn recorded(plan: &Plan) -> Recorded {
+    match plan.audit {
+        AuditLevel::Decisions => Recorded::Denials,
+        AuditLevel::Security => Recorded::Security,
+        AuditLevel::Full => Recorded::Everything,
+    }
 }

@@ -128,12 +128,13 @@ impl Backend for Sandbox {
                     sockets: Sockets::PrivateNamespace,
                     pin_affinity: pinned_cpus.is_some(),
                     watch: true,
+                    record: limits::recorded(plan),
                     unix,
                     ownerless_memory: limits::ownerless_memory(facts),
                     count_forks: nproc.is_some(),
                 },
                 facts.host.seccomp_notify,
-            ),
+            )?,
             domain: DomainRules {
                 abi: facts.host.landlock_abi,
                 // The new root holds nothing that may not be read; what Landlock adds here is that

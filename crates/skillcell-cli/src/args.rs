@@ -4,7 +4,7 @@ use crate::args_audit::AuditArgs;
 use crate::args_deps::DepsArgs;
 use crate::args_policy::PolicyArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use skillcell_core::{ByteSize, Control, EnvName, Isolation, Timeout};
+use skillcell_core::{AuditLevel, ByteSize, Control, EnvName, Isolation, Timeout};
 use skillcell_supervisor::EnvArg;
 use std::path::PathBuf;
 
@@ -109,6 +109,10 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "CONTROL")]
     pub(crate) allow_degraded: Vec<Control>,
 
+    /// How much to record: decisions, security or full; never less than policy asks for
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) audit: Option<AuditLevel>,
+
     /// An operator policy, before the user's and the system's (may be given several times)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) policy: Vec<PathBuf>,
@@ -135,6 +139,14 @@ pub(crate) struct RunArgs {
     /// Count a call that succeeded in spite of denials as denied
     #[arg(long)]
     pub(crate) strict_denials: bool,
+
+    /// On whose behalf the call is made, for the record
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+
+    /// The caller's own id of this request, for the record
+    #[arg(long, value_name = "ID")]
+    pub(crate) request_id: Option<String>,
 
     /// Show what the skill printed, on standard error (in the envelope with --json)
     #[arg(long)]

@@ -41,10 +41,12 @@ pub enum Control {
     Scratch,
     /// Bytes of result, stdout and stderr.
     Output,
+    /// What the call did is recorded outside, at the level that was asked for.
+    Audit,
 }
 
 impl Control {
-    pub const ALL: [Control; 16] = [
+    pub const ALL: [Control; 17] = [
         Control::Identity,
         Control::Filesystem,
         Control::Network,
@@ -61,6 +63,7 @@ impl Control {
         Control::Cpu,
         Control::Scratch,
         Control::Output,
+        Control::Audit,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -81,6 +84,7 @@ impl Control {
             Control::Cpu => "cpu",
             Control::Scratch => "scratch",
             Control::Output => "output",
+            Control::Audit => "audit",
         }
     }
 }

@@ -83,6 +83,21 @@ impl Denials {
         }
     }
 
+    /// Takes in what somebody else has seen of the same call.
+    pub fn absorb(&mut self, other: Denials) {
+        self.dropped += other.dropped;
+        for denial in other.entries {
+            let room = self.entries.len() < Self::MAX_DISTINCT;
+            match self.entries.iter_mut().find(|d| {
+                d.kind == denial.kind && d.reason == denial.reason && d.target == denial.target
+            }) {
+                Some(known) => known.count += denial.count,
+                None if room => self.entries.push(denial),
+                None => self.dropped += 1,
+            }
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

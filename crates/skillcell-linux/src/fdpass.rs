@@ -2,6 +2,7 @@
 //! a payload, and descriptors.
 
 use crate::error::{During, LinuxError, Result, Step};
+use crate::seccomp::Pass;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -45,6 +46,15 @@ pub(crate) fn send_failed(socket: impl AsFd, error: &LinuxError) -> Result<()> {
         bytes.extend(path.as_os_str().as_bytes().iter().take(3000));
     }
     send(socket, &bytes, &[])
+}
+
+/// As `send_ready`, with numbers in the registers that the call doesn't use.
+pub(crate) fn send_ready_with_pass(
+    socket: BorrowedFd<'_>,
+    fd: BorrowedFd<'_>,
+    pass: Pass,
+) -> Result<()> {
+    crate::sys::send_descriptor(socket, &[READY], fd, pass).during(Step::Handshake)
 }
 
 fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<()> {

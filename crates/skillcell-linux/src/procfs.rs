@@ -1,36 +1,38 @@
 //! Reads about processes of a cell, from outside.
 
-use rustix::fs::{Mode, OFlags, open};
-use std::os::unix::fs::FileExt;
-
 /// Memory of another process; short at the end of a mapping, `None` where it can't be read.
 pub(crate) fn read_memory(pid: u32, address: u64, max: usize) -> Option<Vec<u8>> {
-    let fd = open(
-        format!("/proc/{pid}/mem"),
-        OFlags::RDONLY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .ok()?;
-    let file = std::fs::File::from(fd);
     let mut bytes = vec![0; max];
-    let mut filled = 0;
-    // Page by page: a string may end just before an unmapped page.
-    while filled < max {
-        let at = address.checked_add(filled as u64)?;
-        let to_page_end = 4096 - (at % 4096) as usize;
-        let end = (filled + to_page_end).min(max);
-        match file.read_at(&mut bytes[filled..end], at) {
-            Ok(0) | Err(_) => break,
-            Ok(n) => {
-                filled += n;
-                if bytes[..filled].contains(&0) && max > 64 {
-                    break;
-                }
-            }
-        }
-    }
+    let filled = crate::sys::read_process(pid, address, &mut bytes).ok()?;
     bytes.truncate(filled);
     (filled > 0).then_some(bytes)
+}
+
+/// The bytes before the next NUL; `None` where they can't be read or are longer than `max`.
+pub(crate) fn read_string(pid: u32, address: u64, max: usize) -> Option<Vec<u8>> {
+    // Most are short, and what is not asked for need not be copied.
+    for length in [256, 4096, max] {
+        let length = length.min(max);
+        let mut bytes = read_memory(pid, address, length)?;
+        if let Some(end) = bytes.iter().position(|b| *b == 0) {
+            bytes.truncate(end);
+            return Some(bytes);
+        }
+        if bytes.len() < length {
+            return None; // the mapping ends before the string does
+        }
+    }
+    None
+}
+
+/// Which process a thread belongs to, and its parent.
+pub fn family(tid: u32) -> Option<(u32, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let field = |name: &str| -> Option<u32> {
+        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+        line.trim().parse().ok()
+    };
+    Some((field("Tgid:")?, field("PPid:")?))
 }
 
 /// Children of all threads of a process, by number.

@@ -141,6 +141,88 @@ pub(crate) fn mark_cloexec_from(first: u32) -> rustix::io::Result<()> {
     .map(drop)
 }
 
+/// `sendmsg` with one descriptor, and numbers in the argument registers that it doesn't use.
+pub(crate) fn send_descriptor(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    fd: BorrowedFd<'_>,
+    spare: [u32; 3],
+) -> rustix::io::Result<()> {
+    #[repr(C, align(8))]
+    struct Space([u8; 24]);
+    let mut space = Space([0; 24]);
+    let mut part = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    // SAFETY: an all-zero msghdr is valid; every pointer put into it outlives the call, the space
+    // holds one header and one descriptor (CMSG_SPACE(4) is 24), and nothing is written back.
+    let sent = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = (&raw mut space.0).cast();
+        message.msg_controllen = space.0.len();
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(4) as usize;
+        libc::CMSG_DATA(header)
+            .cast::<RawFd>()
+            .write_unaligned(fd.as_raw_fd());
+        libc::syscall(
+            libc::SYS_sendmsg,
+            socket.as_raw_fd(),
+            &raw const message,
+            libc::MSG_NOSIGNAL,
+            libc::c_ulong::from(spare[0]),
+            libc::c_ulong::from(spare[1]),
+            libc::c_ulong::from(spare[2]),
+        )
+    };
+    check(sent).map(|_| ())
+}
+
+/// Reads memory of another process, page by page up to the first that isn't there.
+pub(crate) fn read_process(pid: u32, address: u64, buffer: &mut [u8]) -> rustix::io::Result<usize> {
+    const PAGE: usize = 4096;
+    // The longest argument that the kernel takes is 32 pages.
+    const MOST: usize = 34;
+    let empty = libc::iovec {
+        iov_base: std::ptr::null_mut(),
+        iov_len: 0,
+    };
+    let mut remote = [empty; MOST];
+    let (mut count, mut at, mut left) = (0, address as usize, buffer.len());
+    while left > 0 && count < MOST {
+        let length = left.min(PAGE - at % PAGE);
+        remote[count] = libc::iovec {
+            iov_base: at as *mut libc::c_void,
+            iov_len: length,
+        };
+        count += 1;
+        at = at.wrapping_add(length);
+        left -= length;
+    }
+    let local = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len() - left,
+    };
+    // SAFETY: the local part lies in `buffer`; the remote parts are only addresses to the kernel,
+    // which checks them against the other process.
+    let read = unsafe {
+        libc::process_vm_readv(
+            pid as libc::pid_t,
+            &raw const local,
+            1,
+            remote.as_ptr(),
+            count as libc::c_ulong,
+            0,
+        )
+    };
+    check(read as libc::c_long).map(|n| n as usize)
+}
+
 /// A descriptor that becomes readable when a child ends; SIGCHLD is blocked for it.
 pub(crate) fn child_signals() -> rustix::io::Result<OwnedFd> {
     // SAFETY: the set is emptied before use, and lives across both calls.

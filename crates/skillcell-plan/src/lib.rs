@@ -14,6 +14,7 @@
     allow(clippy::expect_used, reason = "a test that fails may panic")
 )]
 
+mod audit;
 mod digest;
 mod env;
 mod files;

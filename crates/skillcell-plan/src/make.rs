@@ -1,6 +1,6 @@
 use crate::model::{CallerGrants, Plan};
 use crate::refusal::Refusal;
-use crate::{env, files, isolation, limits, network, receipt};
+use crate::{audit, env, files, isolation, limits, network, receipt};
 use skillcell_core::{Denials, HostFacts, SkillRef};
 use skillcell_manifest::Manifest;
 use skillcell_policy::Ceiling;
@@ -29,7 +29,8 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, Refusal> {
     let limits = limits::decide(input, &mut grants);
     let network = network::decide(input, level.effective, &env, &mut grants)?;
     isolation::must_be_available(&level, input.host)?;
-    let receipt = receipt::decide(level.effective, &limits, &network, input)?;
+    let audit = audit::decide(input, &mut grants);
+    let receipt = receipt::decide(level.effective, &limits, &network, audit, input)?;
 
     Ok(Plan {
         skill: input.skill.clone(),
@@ -39,6 +40,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, Refusal> {
         env,
         files,
         limits,
+        audit: audit::possible(audit, input),
         receipt,
         grants,
         denials: denials.into_vec(),

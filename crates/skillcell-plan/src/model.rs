@@ -1,6 +1,7 @@
 use serde::Serialize;
 use skillcell_core::{
-    ByteSize, Control, CpuCount, Denial, Enforcement, EnvName, Isolation, SkillRef, Timeout,
+    AuditLevel, ByteSize, Control, CpuCount, Denial, Enforcement, EnvName, Isolation, SkillRef,
+    Timeout,
 };
 use skillcell_manifest::{DenyRule, EgressRule, ParamAccess, SecretBinding};
 use skillcell_policy::Origin;
@@ -20,6 +21,8 @@ pub struct Plan {
     pub env: Vec<EnvGrant>,
     pub files: Vec<FileGrant>,
     pub limits: Limits,
+    /// What is recorded of the call.
+    pub audit: AuditLevel,
     /// One per control: what will enforce it on this host. Complete by construction.
     pub receipt: Vec<Enforcement>,
     /// What was asked for, what came of it, and who said so. For `explain`.
@@ -187,6 +190,8 @@ pub struct CallerGrants {
     pub isolation: Option<Isolation>,
     pub trust: bool,
     pub allow_degraded: BTreeSet<Control>,
+    /// `--audit`.
+    pub audit: Option<AuditLevel>,
     /// Values of params that the manifest names in `filesystem.params`.
     pub params: Vec<ParamPath>,
 }

@@ -11,7 +11,9 @@ mod sandbox;
 use crate::make::PlanInput;
 use crate::model::{Limits, PlanNetwork, Requirement};
 use crate::refusal::Refusal;
-use skillcell_core::{Control, Enforcement, EnforcementStatus, HostFacts, Isolation, Missing};
+use skillcell_core::{
+    AuditLevel, Control, Enforcement, EnforcementStatus, HostFacts, Isolation, Missing,
+};
 
 /// What holds a control, or why nothing can.
 type Mechanism = Result<String, Missing>;
@@ -21,6 +23,7 @@ pub fn requirements(
     level: Isolation,
     limits: &Limits,
     network: &PlanNetwork,
+    audit: AuditLevel,
     host: &HostFacts,
 ) -> Vec<Requirement> {
     Control::ALL
@@ -28,8 +31,8 @@ pub fn requirements(
         .map(|control| Requirement {
             control,
             mechanism: match level {
-                Isolation::Process => process::mechanism(control, limits, host),
-                Isolation::Sandbox => sandbox::mechanism(control, limits, network, host),
+                Isolation::Process => process::mechanism(control, limits, audit, host),
+                Isolation::Sandbox => sandbox::mechanism(control, limits, network, audit, host),
                 Isolation::InProcess
                 | Isolation::Wasm
                 | Isolation::Container
@@ -46,11 +49,14 @@ pub(crate) fn decide(
     level: Isolation,
     limits: &Limits,
     network: &PlanNetwork,
+    audit: AuditLevel,
     input: &PlanInput<'_>,
 ) -> Result<Vec<Enforcement>, Refusal> {
     let mut receipt = Vec::new();
     let mut unheld = Vec::new();
-    for Requirement { control, mechanism } in requirements(level, limits, network, input.host) {
+    for Requirement { control, mechanism } in
+        requirements(level, limits, network, audit, input.host)
+    {
         let (mechanism, status) = match mechanism {
             Ok(mechanism) => (mechanism, EnforcementStatus::Enforced),
             Err(missing) if input.caller.allow_degraded.contains(&control) => (
@@ -85,6 +91,17 @@ fn missing(what: impl Into<String>, fix: &str) -> Missing {
 /// Held by the same means at every level.
 fn held(mechanism: impl Into<String>) -> Mechanism {
     Ok(mechanism.into())
+}
+
+/// The record is the supervisor's at every level of isolation.
+fn record(level: AuditLevel, host: &HostFacts) -> Mechanism {
+    let log = format!("chained log of the supervisor, level {level}");
+    match level {
+        AuditLevel::Decisions => held(log),
+        AuditLevel::Security | AuditLevel::Full => {
+            seccomp_notify(host, &format!("{log}, by seccomp notification"))
+        }
+    }
 }
 
 fn seccomp(host: &HostFacts, mechanism: &str) -> Mechanism {

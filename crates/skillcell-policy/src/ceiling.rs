@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skillcell_core::{ByteSize, CpuCount, EnvName, HostPattern, Isolation, Timeout};
+use skillcell_core::{AuditLevel, ByteSize, CpuCount, EnvName, HostPattern, Isolation, Timeout};
 use skillcell_manifest::{DenyRule, EgressRule, SecretPlace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -97,8 +97,30 @@ pub struct Ceiling {
     /// Where `--write` may point; `None` is anywhere.
     pub caller_write: Option<Bounded<Vec<PathBuf>>>,
     pub limits: LimitCeilings,
+    /// The least that is recorded.
+    pub audit: Bounded<AuditLevel>,
+    pub log: LogTerms,
     /// Whether dependencies may be built from source.
     pub source_builds: Bounded<bool>,
+}
+
+/// How the log is divided and kept. Of several files the last one that says something decides, which
+/// is the system's. What is missing is the log's own default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LogTerms {
+    pub segment: Option<ByteSize>,
+    pub segment_days: Option<u32>,
+    pub keep: Option<ByteSize>,
+    pub keep_days: Option<u32>,
+}
+
+impl LogTerms {
+    pub(crate) fn overrule(&mut self, later: LogTerms) {
+        self.segment = later.segment.or(self.segment);
+        self.segment_days = later.segment_days.or(self.segment_days);
+        self.keep = later.keep.or(self.keep);
+        self.keep_days = later.keep_days.or(self.keep_days);
+    }
 }
 
 /// The most network that one call may ask for.
@@ -134,6 +156,7 @@ impl Ceiling {
     pub fn built_in() -> Self {
         let mut ceiling = Ceiling::strictest(&Origin::BuiltIn);
         ceiling.trust.value = Trust::Allow;
+        ceiling.audit.value = AuditLevel::Decisions;
         ceiling
     }
 
@@ -155,6 +178,8 @@ impl Ceiling {
             caller_read: None,
             caller_write: None,
             limits: LimitCeilings::built_in(),
+            audit: Bounded::new(AuditLevel::DEFAULT, by()),
+            log: LogTerms::default(),
             source_builds: Bounded::new(false, by()),
         }
     }

@@ -3,9 +3,9 @@
 //! Only `of_defaults` sets values. Everything after it goes through `narrow`, which can take the
 //! smaller of two values and nothing else: a section that tries to widen changes nothing.
 
-use crate::ceiling::{Bounded, Ceiling, Origin, SecretBound};
+use crate::ceiling::{Bounded, Ceiling, LogTerms, Origin, SecretBound};
 use crate::egress;
-use crate::file::Section;
+use crate::file::{AuditFloor, Section};
 use crate::roots::{self, Root};
 use skillcell_core::EnvName;
 use skillcell_manifest::{EgressRule, SecretPlace};
@@ -22,6 +22,10 @@ impl Ceiling {
         }
         if let Some(trust) = section.trust {
             ceiling.trust.value = trust;
+        }
+        if let Some(audit) = &section.audit {
+            ceiling.audit.value = audit.level.unwrap_or(ceiling.audit.value);
+            ceiling.log.overrule(log_terms(audit));
         }
         if let Some(egress) = section.network.as_ref().and_then(|n| n.egress.as_ref()) {
             ceiling.egress.value = egress.rules().to_vec();
@@ -75,6 +79,12 @@ impl Ceiling {
                 .narrow(&isolation.minimum.level(), origin, |a, b| *a.max(b));
         }
         lower(&mut self.trust, section.trust, origin);
+        if let Some(audit) = &section.audit {
+            if let Some(level) = audit.level {
+                self.audit.narrow(&level, origin, |a, b| *a.max(b));
+            }
+            self.log.overrule(log_terms(audit));
+        }
         if let Some(egress) = section.network.as_ref().and_then(|n| n.egress.as_ref()) {
             self.egress
                 .narrow(&egress.rules().to_vec(), origin, |a, b| {
@@ -183,6 +193,9 @@ impl Ceiling {
                 *a.max(b)
             });
         lower_to(&mut self.trust, other.trust);
+        self.audit
+            .narrow(&other.audit.value, &other.audit.origin, |a, b| *a.max(b));
+        self.log.overrule(other.log);
         self.egress
             .narrow(&other.egress.value, &other.egress.origin, |a, b| {
                 narrower_egress(a, b)
@@ -216,6 +229,15 @@ impl Ceiling {
         lower_to(&mut self.limits.output, other.limits.output);
         lower_to(&mut self.limits.scratch, other.limits.scratch);
         lower_to(&mut self.source_builds, other.source_builds);
+    }
+}
+
+fn log_terms(audit: &AuditFloor) -> LogTerms {
+    LogTerms {
+        segment: audit.segment,
+        segment_days: audit.segment_days.map(u32::from),
+        keep: audit.keep,
+        keep_days: audit.keep_days.map(u32::from),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::roots::Root;
 use crate::values::{Floor, FormatVersion, not_null, not_null_values, present};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skillcell_core::{ByteSize, CpuCount, EnvName, Timeout};
+use skillcell_core::{AuditLevel, ByteSize, CpuCount, EnvName, Timeout};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -52,6 +52,10 @@ pub struct Section {
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "IsolationFloor")]
     pub isolation: Option<IsolationFloor>,
+    /// What must be recorded of calls.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AuditFloor")]
+    pub audit: Option<AuditFloor>,
     /// Whether the caller may lower the isolation below the floor by `--trust`.
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Trust")]
@@ -137,6 +141,32 @@ pub struct ResourceCeiling {
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ByteSize")]
     pub output: Option<ByteSize>,
+}
+
+/// What must be recorded, and how long the log is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditFloor {
+    /// The least that is recorded of each call. Missing: `security`.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AuditLevel")]
+    pub level: Option<AuditLevel>,
+    /// A segment of the log is closed when it is this large. Missing: 64MiB.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ByteSize")]
+    pub segment: Option<ByteSize>,
+    /// A segment of the log is closed when it is this old. Missing: 7.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "NonZeroU32")]
+    pub segment_days: Option<NonZeroU32>,
+    /// The oldest closed segments are removed when all together are larger. Missing: kept.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ByteSize")]
+    pub keep: Option<ByteSize>,
+    /// Closed segments that are older are removed. Missing: kept.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "NonZeroU32")]
+    pub keep_days: Option<NonZeroU32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -27,15 +27,17 @@ mod roots;
 mod values;
 
 pub use assign::{Assignment, CategoryPattern, DigestText, Subject, Tier};
-pub use ceiling::{Bounded, BudgetCeilings, Ceiling, LimitCeilings, Origin, SecretBound, Trust};
+pub use ceiling::{
+    Bounded, BudgetCeilings, Ceiling, LimitCeilings, LogTerms, Origin, SecretBound, Trust,
+};
 pub use decide::{Ask, Decision, Egress, Intent};
 pub use egress::{
     MAX_EGRESS_ENTRIES, MAX_OPERATOR_ENTRIES, allows, entries, intersect, intersect_hosts,
 };
 pub use error::PolicyError;
 pub use file::{
-    CallerRoots, DependencyCeiling, FilesystemCeiling, IsolationFloor, PolicyFile, ResourceCeiling,
-    Section, Tiers,
+    AuditFloor, CallerRoots, DependencyCeiling, FilesystemCeiling, IsolationFloor, PolicyFile,
+    ResourceCeiling, Section, Tiers,
 };
 pub use layers::{Layers, OperatorPolicy};
 pub use network_file::{

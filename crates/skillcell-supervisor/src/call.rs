@@ -1,22 +1,23 @@
 //! Runs a call and gives its envelope, whatever happens.
 
 use crate::door;
-use crate::notify::World;
+use crate::observe::{OwnFolders, World};
 use crate::program::{self, Input};
 use crate::watch::{self, End};
-use crate::{CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare};
-use rustix::fd::AsFd;
-use skillcell_audit::{
-    CallEnded, CallStarted, Event, Folder, Log, Recorder, Redactor, Retention, Summary,
+use crate::{
+    CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare, record,
 };
+use rustix::fd::AsFd;
+use skillcell_audit::{CallEnded, Event, RecordFailed, Summary};
 use skillcell_backend::{Facts, Layout, Network, for_level};
 use skillcell_core::{
-    Adapter, AuditLevel, AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status,
-    Usage,
+    Adapter, AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
 };
 use skillcell_egress::Broker;
 use skillcell_plan::{FileAccess, Plan};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Makes one call. The process must be single-threaded.
@@ -98,33 +99,29 @@ fn execute(
         env: &ready.env,
     })?;
     let world = world(&ready.plan, &layout, &moves);
-    let log = Log::open(Folder::of_user()?, Retention::default())?;
-    let recorder = Recorder::new(log, run_id.clone(), Redactor::default());
-    recorder.decide(
-        None,
-        &Event::CallStarted(Box::new(CallStarted {
-            skill: ready.plan.skill.clone(),
-            isolation: ready.plan.isolation,
-            trusted: ready.plan.trusted,
-            plan: ready.plan.digest(),
-            level: AuditLevel::Decisions,
-            actor: None,
-            request_id: None,
-            enforcement: ready.plan.receipt.clone(),
-        })),
-    )?;
-
+    let own = own_folders(&ready, &layout, trees.clone());
+    let opening = record::Opening {
+        request,
+        plan: &mut ready.plan,
+        env: &ready.env,
+        door: &door,
+        terms: &ready.ceiling.log,
+        run_id,
+    };
+    let recorder = Arc::new(record::open(opening, ui)?);
     let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
     let mut running = prepared.start()?;
     let (broker, view) = door.open(&mut running)?.unzip();
-    let mut observed = watch::watch(
-        &mut running,
-        &ready.plan.limits,
+    let terms = watch::Terms {
+        limits: &ready.plan.limits,
         world,
-        view,
-        signals.as_fd(),
-    )
-    .map_err(|e| CallError::Watch(e.into()))?;
+        door: view,
+        level: ready.plan.audit,
+        own,
+        recorder: Arc::clone(&recorder),
+        signals: signals.as_fd(),
+    };
+    let mut observed = watch::watch(&mut running, terms).map_err(|e| CallError::Watch(e.into()))?;
     let report = broker.map(Broker::finish).unwrap_or_default();
     if let End::NotExecuted(error) = &observed.end {
         return Err(CallError::Backend(skillcell_backend::BackendError::Linux(
@@ -160,24 +157,49 @@ fn execute(
         bytes_out: report.bytes_out,
         bytes_in: report.bytes_in,
     };
+    let mut hosts = BTreeSet::new();
+    let mut connections = 0;
     for event in report.events {
+        if event.denied.is_none() {
+            hosts.insert(event.host.clone());
+            connections += u64::from(event.port.is_some());
+        }
         let event = match event.adapter {
             Adapter::Dns => Event::NameAsked(event),
             _ => Event::ConnectionEnded(event),
         };
-        recorder.note(None, &event)?;
+        unless_ended(&observed.end, recorder.note(None, &event))?;
     }
     if report.events_dropped > 0 {
         let count = report.events_dropped;
-        recorder.note(None, &Event::EgressDropped { count })?;
+        unless_ended(
+            &observed.end,
+            recorder.note(None, &Event::EgressDropped { count }),
+        )?;
     }
-    let audit = recorder.finish(&Event::CallEnded(Box::new(CallEnded {
+    if verdict.status == Status::LimitExceeded
+        && let Some(error) = &verdict.error
+    {
+        recorder.note(None, &Event::LimitReached { reason: error.code })?;
+    }
+    let ended = Event::CallEnded(Box::new(CallEnded {
         status: verdict.status,
         reason: verdict.error.as_ref().map(|e| e.code),
         denials: denials.clone(),
         usage,
-        summary: Summary::default(),
-    })))?;
+        summary: Summary {
+            hosts: hosts.len() as u64,
+            connections,
+            denials: denials.iter().map(|d| d.count).sum(),
+            ..observed.summary
+        },
+    }));
+    let audit = match record::close(&recorder, &ended, &mut ready.plan.receipt) {
+        Ok(audit) => audit,
+        // Said already, with the reason: what is in the log is whole, and ends before the end.
+        Err(_) if matches!(observed.end, End::Unrecorded) => AuditRef::default(),
+        Err(error) => return Err(error.into()),
+    };
     Ok(Envelope {
         run_id: run_id.clone(),
         skill: ready.plan.skill.clone(),
@@ -190,6 +212,25 @@ fn execute(
         audit,
         output: Some(outcome::captured(&observed.stdout, &observed.stderr)),
     })
+}
+
+/// A record that has failed already is told by the verdict.
+fn unless_ended(end: &End, done: Result<(), RecordFailed>) -> Result<(), RecordFailed> {
+    match end {
+        End::Unrecorded => Ok(()),
+        _ => done,
+    }
+}
+
+/// Where the skill may read without that being worth an event.
+fn own_folders(ready: &Ready, layout: &Layout, trees: Vec<PathBuf>) -> OwnFolders {
+    let mut folders = vec![layout.skill.clone()];
+    folders.extend(layout.deps.iter().cloned());
+    folders.extend(trees);
+    if ready.plan.isolation != Isolation::Sandbox {
+        folders.push(ready.bundle.root.clone());
+    }
+    OwnFolders::new(folders)
 }
 
 /// At the process level: where each output folder is staged.

@@ -32,6 +32,8 @@ const TRUST_VARIABLES: [&str; 4] = [
 /// A door that is ready to be opened, or none.
 pub(crate) struct Door {
     pub(crate) network: Network,
+    /// Values that only the broker knows, by the variable that they belong to: never recorded.
+    pub(crate) hidden: Vec<(String, String)>,
     ports: Vec<u16>,
     closed: Option<Closed>,
 }
@@ -44,10 +46,11 @@ pub(crate) fn prepare(
     facts: &Facts<'_>,
     layout: &Layout,
 ) -> Result<Door, CallError> {
-    let secrets = hide_secrets(&plan.network, env)?;
+    let (secrets, hidden) = hide_secrets(&plan.network, env)?;
     if plan.network.is_closed() || plan.isolation != Isolation::Sandbox {
         return Ok(Door {
             network: Network::Closed,
+            hidden,
             ports: Vec::new(),
             closed: None,
         });
@@ -78,6 +81,7 @@ pub(crate) fn prepare(
             ports: ports.clone(),
             trust,
         },
+        hidden,
         ports,
         closed: Some(closed),
     })
@@ -87,8 +91,8 @@ pub(crate) fn prepare(
 fn hide_secrets(
     network: &PlanNetwork,
     env: &mut BTreeMap<String, String>,
-) -> Result<Vec<Secret>, CallError> {
-    let mut secrets = Vec::new();
+) -> Result<(Vec<Secret>, Vec<(String, String)>), CallError> {
+    let (mut secrets, mut hidden) = (Vec::new(), Vec::new());
     for binding in &network.secrets {
         let Some(value) = env.get_mut(binding.env.as_str()) else {
             continue; // not required, and not given
@@ -100,6 +104,7 @@ fn hide_secrets(
         if value.is_empty() {
             continue; // nothing to keep
         }
+        hidden.push((binding.env.to_string(), value.clone()));
         secrets.push(Secret {
             placeholder,
             value,
@@ -114,7 +119,7 @@ fn hide_secrets(
                 .collect(),
         });
     }
-    Ok(secrets)
+    Ok((secrets, hidden))
 }
 
 /// The host's roots with the call's own, and the stores inside the cell that they belong into.

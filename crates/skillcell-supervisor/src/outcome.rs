@@ -59,6 +59,14 @@ pub(crate) fn judge(ready: &Ready, observed: &Observed, request: &Request) -> Ve
                 None,
             );
         }
+        End::Unrecorded => {
+            return Verdict::failed(
+                Status::Refused,
+                Reason::AuditUnavailable,
+                "the call was ended, because what it did could no longer be recorded",
+                observed.unrecorded.clone(),
+            );
+        }
         End::Vanished => Verdict::failed(
             Status::InternalError,
             Reason::Internal,

@@ -120,6 +120,7 @@ pub(crate) fn decide(
         isolation: request.isolation,
         trust: request.trust,
         allow_degraded: request.allow_degraded.clone(),
+        audit: request.audit,
         params: param_paths,
     };
     let ceiling = ceiling(request, bundle, skill.digest.as_ref())?;

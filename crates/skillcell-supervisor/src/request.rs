@@ -1,4 +1,4 @@
-use skillcell_core::{ByteSize, Control, EnvName, Isolation, Timeout};
+use skillcell_core::{AuditLevel, ByteSize, Control, EnvName, Isolation, Timeout};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -25,6 +25,11 @@ pub struct Request {
     pub python: Option<PathBuf>,
     /// A ready virtualenv or folder of packages; nothing is installed then.
     pub deps: Option<PathBuf>,
+    /// What to record at least.
+    pub audit: Option<AuditLevel>,
+    /// On whose behalf, for the record.
+    pub actor: Option<String>,
+    pub request_id: Option<String>,
     /// A call that succeeded in spite of denials counts as denied.
     pub strict_denials: bool,
 }

@@ -2,16 +2,19 @@
 //! the limits that nothing else holds, and takes it down.
 
 use crate::door::View;
-use crate::notify::{Notices, World};
+use crate::name_stub::NameStub;
+use crate::observe::{Observer, OwnFolders, Scene, Seen, World};
 use crate::quota::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use skillcell_audit::{Recorder, Summary};
 use skillcell_backend::Running;
-use skillcell_core::{Denials, Reason};
+use skillcell_core::{AuditLevel, Denials, Reason};
 use skillcell_linux::cell::Exit;
 use skillcell_linux::{LinuxError, set_nonblocking};
 use skillcell_plan::Limits;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What was seen of a call.
@@ -26,6 +29,9 @@ pub(crate) struct Observed {
     pub(crate) peak_memory: u64,
     /// A limit that was met although the call went on.
     pub(crate) limit_met: Option<Reason>,
+    pub(crate) summary: Summary,
+    /// Why the record failed, where it did.
+    pub(crate) unrecorded: Option<String>,
 }
 
 #[derive(Debug)]
@@ -39,26 +45,37 @@ pub(crate) enum End {
     Interrupted,
     /// Init ended without a word: somebody killed it.
     Vanished,
+    /// What it does can't be recorded any more.
+    Unrecorded,
+}
+
+/// What the watch has to know besides the cell.
+pub(crate) struct Terms<'a> {
+    pub(crate) limits: &'a Limits,
+    pub(crate) world: World,
+    pub(crate) door: Option<View>,
+    pub(crate) level: AuditLevel,
+    pub(crate) own: OwnFolders,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) signals: BorrowedFd<'a>,
 }
 
 /// Runs the loop to the end of the cell. Nothing of it is left when this returns.
-pub(crate) fn watch(
-    running: &mut Running,
-    limits: &Limits,
-    world: World,
-    door: Option<View>,
-    signals: BorrowedFd<'_>,
-) -> rustix::io::Result<Observed> {
+pub(crate) fn watch(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Observed> {
     let started = Instant::now();
+    let (limits, signals) = (terms.limits, terms.signals);
+    let recorder = Arc::clone(&terms.recorder);
     let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
-    let mut notices = Notices::new(world, door, running, limits.processes);
+    let mut names = NameStub::new(running.cell.dns.take(), Arc::clone(&recorder));
     let mut quota = Quota::new(running, limits);
+    let observer = observe(running, terms)?;
     let deadline = started + limits.timeout.duration();
     let end = turn(
         running,
         &mut streams,
-        &mut notices,
+        &mut names,
         &mut quota,
+        &recorder,
         deadline,
         signals,
     );
@@ -80,25 +97,55 @@ pub(crate) fn watch(
         (End::Exited(_), true) => End::Limit(Reason::OutputExceeded),
         (end, _) => end,
     };
-    let limit_met = quota.met(running, notices.forks_denied());
+    let seen = observer.map_or_else(|| Ok(Seen::default()), Observer::finish)?;
+    let limit_met = quota.met(running, seen.forks_denied);
+    let mut denials = seen.denials;
+    denials.absorb(names.into_denials());
+    // Also what failed while the cell was taken down.
+    let end = match recorder.failure() {
+        Some(_) => End::Unrecorded,
+        None => end,
+    };
     Ok(Observed {
         stdout: streams.stdout.bytes,
         stderr: streams.stderr.bytes,
         result: streams.result.bytes,
         end,
-        denials: notices.into_denials(),
+        denials,
         wall,
         cpu_millis: quota.cpu_millis,
         peak_memory: quota.peak_memory(running),
         limit_met,
+        summary: seen.summary,
+        unrecorded: recorder.failure(),
     })
+}
+
+/// Starts to answer the filter's notifications.
+fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option<Observer>> {
+    let Some(listener) = running.cell.listener.take() else {
+        return Ok(None);
+    };
+    // The filter reports forks exactly where no cgroup counts them.
+    let counted = running.cgroup_usage().is_some_and(|u| u.counts_forks);
+    let scene = Scene {
+        world: terms.world,
+        door: terms.door,
+        level: terms.level,
+        own: terms.own,
+        fork_limit: (!counted).then_some((running.cell.pid, terms.limits.processes.into())),
+        recorder: terms.recorder,
+    };
+    let error = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
+    Observer::start(listener, scene).map(Some).map_err(error)
 }
 
 fn turn(
     running: &mut Running,
     streams: &mut Streams,
-    notices: &mut Notices,
+    names: &mut NameStub,
     quota: &mut Quota,
+    recorder: &Recorder,
     deadline: Instant,
     signals: BorrowedFd<'_>,
 ) -> rustix::io::Result<End> {
@@ -120,6 +167,7 @@ fn turn(
             PollFd::from_borrowed_fd(signals, PollFlags::IN),
             PollFd::new(&cell.status, PollFlags::IN),
             PollFd::new(&cell.pidfd, PollFlags::IN),
+            PollFd::from_borrowed_fd(recorder.alarm(), PollFlags::IN),
         ];
         let handshake = handshake_open.then(|| {
             fds.push(PollFd::new(&cell.handshake, PollFlags::IN));
@@ -128,7 +176,7 @@ fn turn(
         let stream_start = fds.len();
         streams.push(cell, &mut fds);
         let notice_start = fds.len();
-        notices.push(&mut fds);
+        names.push(&mut fds);
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
@@ -140,11 +188,14 @@ fn turn(
         if ready[0] {
             return Ok(End::Interrupted);
         }
-        notices.serve(&ready[notice_start..])?;
+        if ready[3] {
+            return Ok(End::Unrecorded);
+        }
+        names.serve(&ready[notice_start..]);
         match streams.read(&running.cell, &ready[stream_start..notice_start])? {
-            Seen::Flood => return Ok(End::Limit(Reason::OutputExceeded)),
-            Seen::WholeResult => return Ok(End::Exited(Exit::Code(0))),
-            Seen::More => {}
+            Read::Flood => return Ok(End::Limit(Reason::OutputExceeded)),
+            Read::WholeResult => return Ok(End::Exited(Exit::Code(0))),
+            Read::More => {}
         }
         if handshake.is_some_and(|at| ready[at]) {
             handshake_open = false;
@@ -174,7 +225,7 @@ fn timespec(duration: Duration) -> Timespec {
     }
 }
 
-enum Seen {
+enum Read {
     More,
     WholeResult,
     Flood,
@@ -282,18 +333,18 @@ impl Streams {
         &mut self,
         cell: &skillcell_linux::cell::Cell,
         ready: &[bool],
-    ) -> rustix::io::Result<Seen> {
+    ) -> rustix::io::Result<Read> {
         for (index, (stream, fd)) in self.each(cell).into_iter().enumerate() {
             if ready[index] && stream.open && stream.read(fd)? {
-                return Ok(Seen::Flood);
+                return Ok(Read::Flood);
             }
         }
         match self.frame_length() {
-            Some(length) if length > self.result.max - FRAME_HEADER => Ok(Seen::Flood),
+            Some(length) if length > self.result.max - FRAME_HEADER => Ok(Read::Flood),
             Some(length) if self.result.bytes.len() >= FRAME_HEADER + length => {
-                Ok(Seen::WholeResult)
+                Ok(Read::WholeResult)
             }
-            _ => Ok(Seen::More),
+            _ => Ok(Read::More),
         }
     }
 

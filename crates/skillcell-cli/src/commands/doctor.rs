@@ -6,7 +6,7 @@ mod tools;
 use crate::args::DoctorArgs;
 use crate::output;
 use serde::Serialize;
-use skillcell_core::{Control, HostFacts, Isolation, Missing, Status};
+use skillcell_core::{AuditLevel, Control, HostFacts, Isolation, Missing, Status};
 use skillcell_plan::{Limits, PlanNetwork, Requirement, requirements};
 use std::process::ExitCode;
 use tools::Tool;
@@ -64,24 +64,27 @@ pub(crate) fn doctor(args: &DoctorArgs) -> ExitCode {
 }
 
 fn level(isolation: Isolation, host: &HostFacts) -> Level {
-    let controls: Vec<Row> =
-        requirements(isolation, &Limits::default(), &PlanNetwork::default(), host)
-            .into_iter()
-            .map(|Requirement { control, mechanism }| {
-                let (mechanism, missing) = match (mechanism, without_namespaces(isolation, host)) {
-                    (Ok(_), Some(missing)) if by_namespaces(control, host) => {
-                        (None, Some(missing.clone()))
-                    }
-                    (Ok(mechanism), _) => (Some(mechanism), None),
-                    (Err(missing), _) => (None, Some(missing)),
-                };
-                Row {
-                    control,
-                    mechanism,
-                    missing,
-                }
-            })
-            .collect();
+    let controls: Vec<Row> = requirements(
+        isolation,
+        &Limits::default(),
+        &PlanNetwork::default(),
+        AuditLevel::DEFAULT,
+        host,
+    )
+    .into_iter()
+    .map(|Requirement { control, mechanism }| {
+        let (mechanism, missing) = match (mechanism, without_namespaces(isolation, host)) {
+            (Ok(_), Some(missing)) if by_namespaces(control, host) => (None, Some(missing.clone())),
+            (Ok(mechanism), _) => (Some(mechanism), None),
+            (Err(missing), _) => (None, Some(missing)),
+        };
+        Row {
+            control,
+            mechanism,
+            missing,
+        }
+    })
+    .collect();
     Level {
         isolation,
         available: controls.iter().all(|row| row.missing.is_none()),

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub(crate) fn run(args: RunArgs) -> ExitCode {
     let request = Request {
         strict_denials: args.strict_denials,
+        actor: args.actor,
+        request_id: args.request_id,
         args: args.args,
         ..request(args.call)
     };
@@ -47,6 +49,9 @@ pub(crate) fn request(call: CallArgs) -> Request {
         policy: call.policy,
         python: call.python,
         deps: call.deps,
+        audit: call.audit,
+        actor: None,
+        request_id: None,
         strict_denials: false,
     }
 }

@@ -15,7 +15,7 @@ use skillcell_core::Isolation;
 use skillcell_linux::cell::{CellSpec, Exec, Exit, Ids, Resource, World};
 use skillcell_linux::cgroup::{CellCgroup, CgroupLimits};
 use skillcell_linux::host::{Caller, reachable};
-use skillcell_linux::seccomp::{Filter, OwnerlessMemory, Profile, Sockets, UnixSockets};
+use skillcell_linux::seccomp::{Filter, OwnerlessMemory, Profile, Recorded, Sockets, UnixSockets};
 use skillcell_linux::{DomainNetwork, DomainRules, system};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -148,9 +148,10 @@ impl Build<'_> {
                     count_forks: false,
                     pin_affinity: false,
                     watch: false,
+                    record: Recorded::Denials,
                 },
                 false,
-            ),
+            )?,
             domain: DomainRules {
                 abi: self.request.host.landlock_abi,
                 read,

@@ -7,7 +7,6 @@ use super::spec::{CellSpec, Ids};
 use crate::error::{During, LinuxError, Result, Step};
 use crate::fdpass::{self, Message};
 use crate::{caps, sys};
-use rustix::fd::{AsFd, BorrowedFd};
 
 pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) -> Result<()> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
@@ -31,19 +30,18 @@ pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) ->
         sys::set_ids(ids.uid, ids.gid).during(Step::Ids)?;
     }
     caps::drop_all()?;
-    let listener = spec.filter.install()?;
-    let handed: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
-    fdpass::send_ready(&inherited.handshake, &handed)?;
-    drop(listener);
+    fdpass::send_ready(&inherited.handshake, &[])?;
     let pid = payload::fork(spec, &inherited.handshake, &inherited.wiring)?;
-    let failed = super::init::execute(
-        &binary,
-        super::init::Mode::Bare,
-        pid,
-        &inherited.status,
-        &inherited.lifeline,
-        &inherited.null,
-    );
+    let failed = spec.filter.install_quiet().and_then(|()| {
+        super::init::execute(
+            &binary,
+            super::init::Mode::Bare,
+            pid,
+            &inherited.status,
+            &inherited.lifeline,
+            &inherited.null,
+        )
+    });
     // Nobody else would: the payload has started.
     super::init::kill_descendants();
     failed

@@ -71,17 +71,13 @@ fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Resul
     let network = open_network(&world.network)?;
     payload::limit(spec)?;
     caps::drop_all()?;
-    let listener = spec.filter.install()?;
-
     let mut handed: Vec<BorrowedFd<'_>> = staging.iter().map(AsFd::as_fd).collect();
     handed.extend(network.iter().map(AsFd::as_fd));
-    if let Some(listener) = &listener {
-        handed.push(listener.as_fd());
-    }
     fdpass::send_ready(&inherited.handshake, &handed)?;
-    drop((staging, network, listener));
+    drop((staging, network));
 
     let pid = payload::fork(spec, &inherited.handshake, &inherited.wiring)?;
+    spec.filter.install_quiet()?;
     init::execute(
         &binary,
         init::Mode::Namespace,

@@ -89,12 +89,29 @@ fn become_payload(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Resu
     landlock_domain::enter(&spec.domain)?;
     reset_signals();
     arrange(handshake, wiring)?;
+    hand_over_listener(spec)?;
     let errno = execve(spec);
     Err(LinuxError::at(
         Step::Exec,
         spec.exec.program.to_string_lossy().as_ref(),
         errno,
     ))
+}
+
+/// Installs the filter. From here on calls may wait for the supervisor, who has the listener first.
+fn hand_over_listener(spec: &CellSpec) -> Result<()> {
+    let Some(listener) = spec.filter.install()? else {
+        return Ok(());
+    };
+    match spec.filter.pass() {
+        Some(pass) => {
+            fdpass::send_ready_with_pass(borrow_handshake(), listener.as_fd(), pass)?;
+        }
+        None => fdpass::send_ready(borrow_handshake(), &[listener.as_fd()])?,
+    }
+    // The kernel closes it on execve; closing it here would be one more call to record.
+    std::mem::forget(listener);
+    Ok(())
 }
 
 /// 0 stdin, 1 stdout, 2 stderr, 3 params, 4 result; nothing else survives.

@@ -273,7 +273,11 @@ impl Cell {
             }
         }
         if spec.filter.notifies() {
-            self.listener = Some(Listener::new(next()?));
+            let mut sent = await_ready(self)?.into_iter();
+            let fd = sent
+                .next()
+                .ok_or_else(|| LinuxError::new(Step::Handshake, Errno::PROTO))?;
+            self.listener = Some(Listener::new(fd, spec.filter.list()));
         }
         Ok(())
     }

@@ -8,9 +8,12 @@
 mod bpf;
 mod names;
 mod notify;
+mod recorded;
 mod table;
 
-pub use bpf::Filter;
+pub(crate) use bpf::Pass;
+pub use bpf::{AllowList, Filter, Verdict};
 pub use names::syscall_name;
 pub use notify::{Answer, Listener, Notification};
+pub use recorded::Recorded;
 pub use table::{OwnerlessMemory, Profile, Sockets, UnixSockets};

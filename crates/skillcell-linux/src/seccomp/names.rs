@@ -1,10 +1,22 @@
 //! Names of system calls, for records and messages.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 /// The name of a system call, or its number where this list doesn't know it.
-pub fn syscall_name(nr: i64) -> String {
-    match NAMES.iter().find(|(known, _)| *known == nr) {
-        Some((_, name)) => (*name).to_owned(),
-        None => format!("syscall_{nr}"),
+pub fn syscall_name(nr: i64) -> Cow<'static, str> {
+    static BY_NUMBER: OnceLock<Vec<Option<&'static str>>> = OnceLock::new();
+    let table = BY_NUMBER.get_or_init(|| {
+        let most = NAMES.iter().map(|(nr, _)| *nr).max().unwrap_or(0);
+        let mut table = vec![None; most as usize + 1];
+        for (nr, name) in NAMES {
+            table[*nr as usize] = Some(*name);
+        }
+        table
+    });
+    match usize::try_from(nr).ok().and_then(|nr| *table.get(nr)?) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(format!("syscall_{nr}")),
     }
 }
 

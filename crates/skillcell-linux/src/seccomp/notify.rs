@@ -1,5 +1,6 @@
 //! The supervisor's end of seccomp notification.
 
+use super::bpf::{AllowList, Verdict};
 use crate::procfs;
 use crate::sys::{check, last_errno};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -38,8 +39,11 @@ const SET_FLAGS: libc::c_ulong = 0x4008_2104;
 const SYNC_WAKE_UP: u64 = 1;
 const CONTINUE: u32 = 1;
 
-/// Where denied and watched calls arrive.
-pub struct Listener(OwnedFd);
+/// Where denied, watched and recorded calls arrive.
+pub struct Listener {
+    fd: OwnedFd,
+    list: AllowList,
+}
 
 /// One call of the skill that waits for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -60,21 +64,26 @@ pub enum Answer {
 }
 
 impl Listener {
-    pub(crate) fn new(fd: OwnedFd) -> Self {
-        Listener(fd)
+    pub(crate) fn new(fd: OwnedFd, list: AllowList) -> Self {
+        Listener { fd, list }
+    }
+
+    /// What the allow list says of a call.
+    pub fn verdict(&self, call: &Notification) -> Verdict {
+        self.list.verdict(call.nr, &call.args)
     }
 
     /// Answers on the waiting task's CPU (Linux 6.6): a tenth of the cost. Older kernels do without.
     pub fn prefer_sync_wakeup(&self) -> bool {
         // SAFETY: SET_FLAGS takes a number.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) }.into()).is_ok()
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) }.into()).is_ok()
     }
 
     /// The next waiting call; `None` when it went away before it could be read.
     pub fn receive(&self) -> rustix::io::Result<Option<Notification>> {
         let mut raw = RawNotification::default();
         // SAFETY: RECV fills one zeroed struct of the size that its number encodes.
-        if unsafe { libc::ioctl(self.0.as_raw_fd(), RECV, &raw mut raw) } == -1 {
+        if unsafe { libc::ioctl(self.fd.as_raw_fd(), RECV, &raw mut raw) } == -1 {
             return match last_errno() {
                 Errno::NOENT | Errno::INTR => Ok(None),
                 errno => Err(errno),
@@ -100,7 +109,7 @@ impl Listener {
             flags,
         };
         // SAFETY: SEND reads one struct of the size that its number encodes.
-        match check(unsafe { libc::ioctl(self.0.as_raw_fd(), SEND, &response) }.into()) {
+        match check(unsafe { libc::ioctl(self.fd.as_raw_fd(), SEND, &response) }.into()) {
             Ok(_) | Err(Errno::NOENT) => Ok(()), // the caller died meanwhile
             Err(errno) => Err(errno),
         }
@@ -110,7 +119,8 @@ impl Listener {
     /// process that took its number.
     pub fn still_waits(&self, notification: &Notification) -> bool {
         // SAFETY: ID_VALID reads one u64.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), ID_VALID, &notification.id) }.into()).is_ok()
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), ID_VALID, &notification.id) }.into())
+            .is_ok()
     }
 
     /// A NUL-terminated string of the waiting process, at most `max` bytes. For records only.
@@ -120,10 +130,19 @@ impl Listener {
         address: u64,
         max: usize,
     ) -> Option<Vec<u8>> {
-        let bytes = procfs::read_memory(notification.pid, address, max)?;
-        let end = bytes.iter().position(|b| *b == 0)?;
-        self.still_waits(notification)
-            .then(|| bytes[..end].to_vec())
+        procfs::read_string(notification.pid, address, max)
+            .filter(|_| self.still_waits(notification))
+    }
+
+    /// As many bytes of the waiting process as there are, up to `max`. For records only.
+    pub fn read_some(
+        &self,
+        notification: &Notification,
+        address: u64,
+        max: usize,
+    ) -> Option<Vec<u8>> {
+        procfs::read_memory(notification.pid, address, max)
+            .filter(|_| self.still_waits(notification))
     }
 
     /// Bytes of the waiting process. For records only.
@@ -140,6 +159,6 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }

@@ -1,5 +1,6 @@
 //! The allow list. One row per system call: number, name, what is allowed, and why.
 
+use super::recorded::Recorded;
 use libc::*;
 
 /// What a filter is made for.
@@ -10,6 +11,8 @@ pub struct Profile {
     pub pin_affinity: bool,
     /// Report writes and connections through the listener.
     pub watch: bool,
+    /// What of the allowed calls goes to the listener as well.
+    pub record: Recorded,
     /// Named unix sockets. A read-only mount doesn't keep anybody from connecting to a socket in
     /// it, so they are off where a folder of the host is shown.
     pub unix: UnixSockets,

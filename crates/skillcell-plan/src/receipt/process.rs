@@ -1,11 +1,16 @@
 //! What holds each control at the `process` level, where there are no namespaces: Landlock is the
 //! only wall around files and processes, so without it there is none.
 
-use super::{Mechanism, held, missing, quota, seccomp, seccomp_notify};
+use super::{Mechanism, held, missing, quota, record, seccomp, seccomp_notify};
 use crate::model::Limits;
-use skillcell_core::{Control, HostFacts};
+use skillcell_core::{AuditLevel, Control, HostFacts};
 
-pub(super) fn mechanism(control: Control, limits: &Limits, host: &HostFacts) -> Mechanism {
+pub(super) fn mechanism(
+    control: Control,
+    limits: &Limits,
+    audit: AuditLevel,
+    host: &HostFacts,
+) -> Mechanism {
     match control {
         Control::Identity => identity(host),
         Control::Filesystem => match host.landlock_abi {
@@ -57,6 +62,7 @@ pub(super) fn mechanism(control: Control, limits: &Limits, host: &HostFacts) -> 
             limits.scratch
         )),
         Control::Output => held(quota::output(limits)),
+        Control::Audit => record(audit, host),
     }
 }
 

@@ -1,13 +1,14 @@
 //! What holds each control in a `sandbox` cell. That namespaces can be had was checked before.
 
-use super::{Mechanism, held, quota, seccomp, seccomp_notify};
+use super::{Mechanism, held, quota, record, seccomp, seccomp_notify};
 use crate::model::{Limits, PlanNetwork};
-use skillcell_core::{Control, HostFacts};
+use skillcell_core::{AuditLevel, Control, HostFacts};
 
 pub(super) fn mechanism(
     control: Control,
     limits: &Limits,
     network: &PlanNetwork,
+    audit: AuditLevel,
     host: &HostFacts,
 ) -> Mechanism {
     match control {
@@ -54,6 +55,7 @@ pub(super) fn mechanism(
             limits.scratch, limits.scratch_inodes
         )),
         Control::Output => held(quota::output(limits)),
+        Control::Audit => record(audit, host),
     }
 }
 

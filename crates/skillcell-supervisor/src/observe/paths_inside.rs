@@ -76,6 +76,10 @@ impl Target {
         }
     }
 
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.path.into_os_string().into_encoded_bytes()
+    }
+
     pub(crate) fn shown(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }

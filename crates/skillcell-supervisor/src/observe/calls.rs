@@ -1,0 +1,240 @@
+//! How the arguments of system calls are written down: one letter per argument, by name.
+//!
+//! `i` signed, `u` unsigned, `x` an address or bits, `d` a folder's descriptor, `p` a path, `o` flags
+//! of open, `m` a mode, `a` a socket address whose length is the next argument, `v` a list of
+//! strings, `c` flags of clone, `f` a socket family, `t` a socket type.
+
+/// Class and arguments of a call. What is not listed is `other`, with six numbers.
+pub(super) fn layout(name: &str) -> (&'static str, &'static str) {
+    match CALLS.binary_search_by_key(&name, |(name, ..)| name) {
+        Ok(at) => (CALLS[at].1, CALLS[at].2),
+        Err(_) => ("other", "xxxxxx"),
+    }
+}
+
+const FILE: &str = "file";
+const IO: &str = "io";
+const PROCESS: &str = "process";
+const MEMORY: &str = "memory";
+const NETWORK: &str = "network";
+const SIGNAL: &str = "signal";
+const TIME: &str = "time";
+const WAIT: &str = "wait";
+const INFO: &str = "info";
+
+/// Sorted by name.
+const CALLS: &[(&str, &str, &str)] = &[
+    ("accept", NETWORK, "ixx"),
+    ("accept4", NETWORK, "ixxx"),
+    ("access", FILE, "pi"),
+    ("alarm", TIME, "u"),
+    ("arch_prctl", INFO, "xx"),
+    ("bind", NETWORK, "iau"),
+    ("brk", MEMORY, "x"),
+    ("capget", INFO, "xx"),
+    ("capset", INFO, "xx"),
+    ("chdir", FILE, "p"),
+    ("chmod", FILE, "pm"),
+    ("chown", FILE, "pii"),
+    ("clock_getres", TIME, "ix"),
+    ("clock_gettime", TIME, "ix"),
+    ("clock_nanosleep", TIME, "iixx"),
+    ("clone", PROCESS, "cxxxx"),
+    ("clone3", PROCESS, "xu"),
+    ("close", IO, "i"),
+    ("close_range", IO, "uux"),
+    ("connect", NETWORK, "iau"),
+    ("copy_file_range", IO, "ixixux"),
+    ("creat", FILE, "pm"),
+    ("dup", IO, "i"),
+    ("dup2", IO, "ii"),
+    ("dup3", IO, "iix"),
+    ("epoll_create", WAIT, "i"),
+    ("epoll_create1", WAIT, "x"),
+    ("epoll_ctl", WAIT, "iiix"),
+    ("epoll_pwait", WAIT, "ixiixu"),
+    ("epoll_pwait2", WAIT, "ixixxu"),
+    ("epoll_wait", WAIT, "ixii"),
+    ("eventfd", IO, "u"),
+    ("eventfd2", IO, "ux"),
+    ("execve", PROCESS, "pvx"),
+    ("execveat", PROCESS, "dpvxx"),
+    ("exit", PROCESS, "i"),
+    ("exit_group", PROCESS, "i"),
+    ("faccessat", FILE, "dpi"),
+    ("faccessat2", FILE, "dpix"),
+    ("fadvise64", IO, "iiui"),
+    ("fallocate", IO, "ixii"),
+    ("fchdir", FILE, "i"),
+    ("fchmod", FILE, "im"),
+    ("fchmodat", FILE, "dpm"),
+    ("fchmodat2", FILE, "dpmx"),
+    ("fchown", FILE, "iii"),
+    ("fchownat", FILE, "dpiix"),
+    ("fcntl", IO, "iix"),
+    ("fdatasync", IO, "i"),
+    ("flock", IO, "ii"),
+    ("fork", PROCESS, ""),
+    ("fstat", FILE, "ix"),
+    ("fstatfs", FILE, "ix"),
+    ("fsync", IO, "i"),
+    ("ftruncate", IO, "ii"),
+    ("futex", WAIT, "xiuxxu"),
+    ("futex_waitv", WAIT, "xuxxi"),
+    ("getcwd", FILE, "xu"),
+    ("getdents", FILE, "ixu"),
+    ("getdents64", FILE, "ixu"),
+    ("getegid", INFO, ""),
+    ("geteuid", INFO, ""),
+    ("getgid", INFO, ""),
+    ("getgroups", INFO, "ix"),
+    ("getpeername", NETWORK, "ixx"),
+    ("getpgid", INFO, "i"),
+    ("getpgrp", INFO, ""),
+    ("getpid", INFO, ""),
+    ("getppid", INFO, ""),
+    ("getpriority", INFO, "ii"),
+    ("getrandom", INFO, "xux"),
+    ("getresgid", INFO, "xxx"),
+    ("getresuid", INFO, "xxx"),
+    ("getrlimit", INFO, "ix"),
+    ("getrusage", INFO, "ix"),
+    ("getsid", INFO, "i"),
+    ("getsockname", NETWORK, "ixx"),
+    ("getsockopt", NETWORK, "iiixx"),
+    ("gettid", INFO, ""),
+    ("gettimeofday", TIME, "xx"),
+    ("getuid", INFO, ""),
+    ("inotify_add_watch", FILE, "ipx"),
+    ("inotify_init1", FILE, "x"),
+    ("ioctl", IO, "ixx"),
+    ("keyctl", INFO, "ixxxx"),
+    ("kill", SIGNAL, "ii"),
+    ("lchown", FILE, "pii"),
+    ("link", FILE, "pp"),
+    ("linkat", FILE, "dpdpx"),
+    ("listen", NETWORK, "ii"),
+    ("lseek", IO, "iii"),
+    ("lstat", FILE, "px"),
+    ("madvise", MEMORY, "xui"),
+    ("membarrier", MEMORY, "ixi"),
+    ("memfd_create", MEMORY, "px"),
+    ("mkdir", FILE, "pm"),
+    ("mkdirat", FILE, "dpm"),
+    ("mknod", FILE, "pmx"),
+    ("mknodat", FILE, "dpmx"),
+    ("mlock", MEMORY, "xu"),
+    ("mmap", MEMORY, "xuxxii"),
+    ("mount", FILE, "pppxx"),
+    ("mprotect", MEMORY, "xux"),
+    ("mremap", MEMORY, "xuuxx"),
+    ("munmap", MEMORY, "xu"),
+    ("nanosleep", TIME, "xx"),
+    ("newfstatat", FILE, "dpxx"),
+    ("open", FILE, "pom"),
+    ("openat", FILE, "dpom"),
+    ("openat2", FILE, "dpxu"),
+    ("pause", SIGNAL, ""),
+    ("pidfd_open", PROCESS, "ix"),
+    ("pidfd_send_signal", SIGNAL, "iixx"),
+    ("pipe", IO, "x"),
+    ("pipe2", IO, "xx"),
+    ("poll", WAIT, "xui"),
+    ("ppoll", WAIT, "xuxxu"),
+    ("prctl", PROCESS, "ixxxx"),
+    ("pread64", IO, "ixui"),
+    ("preadv", IO, "ixuuu"),
+    ("prlimit64", INFO, "iixx"),
+    ("pselect6", WAIT, "ixxxxx"),
+    ("ptrace", PROCESS, "iixx"),
+    ("pwrite64", IO, "ixui"),
+    ("pwritev", IO, "ixuuu"),
+    ("read", IO, "ixu"),
+    ("readlink", FILE, "pxu"),
+    ("readlinkat", FILE, "dpxu"),
+    ("readv", IO, "ixu"),
+    ("recvfrom", NETWORK, "ixuxxx"),
+    ("recvmmsg", NETWORK, "ixuxx"),
+    ("recvmsg", NETWORK, "ixx"),
+    ("rename", FILE, "pp"),
+    ("renameat", FILE, "dpdp"),
+    ("renameat2", FILE, "dpdpx"),
+    ("restart_syscall", SIGNAL, ""),
+    ("rmdir", FILE, "p"),
+    ("rseq", PROCESS, "xuxx"),
+    ("rt_sigaction", SIGNAL, "ixxu"),
+    ("rt_sigprocmask", SIGNAL, "ixxu"),
+    ("rt_sigreturn", SIGNAL, ""),
+    ("rt_sigsuspend", SIGNAL, "xu"),
+    ("rt_sigtimedwait", SIGNAL, "xxxu"),
+    ("sched_getaffinity", INFO, "iux"),
+    ("sched_setaffinity", INFO, "iux"),
+    ("sched_yield", WAIT, ""),
+    ("select", WAIT, "ixxxx"),
+    ("sendfile", IO, "iixu"),
+    ("sendmmsg", NETWORK, "ixux"),
+    ("sendmsg", NETWORK, "ixx"),
+    ("sendto", NETWORK, "ixuxau"),
+    ("set_robust_list", PROCESS, "xu"),
+    ("set_tid_address", PROCESS, "x"),
+    ("setgid", PROCESS, "i"),
+    ("setpgid", PROCESS, "ii"),
+    ("setrlimit", INFO, "ix"),
+    ("setsid", PROCESS, ""),
+    ("setsockopt", NETWORK, "iiixu"),
+    ("setuid", PROCESS, "i"),
+    ("shutdown", NETWORK, "ii"),
+    ("sigaltstack", SIGNAL, "xx"),
+    ("socket", NETWORK, "fti"),
+    ("socketpair", NETWORK, "ftix"),
+    ("splice", IO, "ixixux"),
+    ("stat", FILE, "px"),
+    ("statfs", FILE, "px"),
+    ("statx", FILE, "dpxxx"),
+    ("symlink", FILE, "pp"),
+    ("symlinkat", FILE, "pdp"),
+    ("sysinfo", INFO, "x"),
+    ("tgkill", SIGNAL, "iii"),
+    ("time", TIME, "x"),
+    ("timer_create", TIME, "ixx"),
+    ("timer_settime", TIME, "ixxx"),
+    ("timerfd_create", TIME, "ix"),
+    ("timerfd_settime", TIME, "ixxx"),
+    ("times", TIME, "x"),
+    ("tkill", SIGNAL, "ii"),
+    ("truncate", FILE, "pi"),
+    ("umask", FILE, "m"),
+    ("uname", INFO, "x"),
+    ("unlink", FILE, "p"),
+    ("unlinkat", FILE, "dpx"),
+    ("unshare", PROCESS, "c"),
+    ("utimensat", FILE, "dpxx"),
+    ("vfork", PROCESS, ""),
+    ("wait4", PROCESS, "ixxx"),
+    ("waitid", PROCESS, "iixxx"),
+    ("write", IO, "ixu"),
+    ("writev", IO, "ixu"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_and_has_only_known_letters() {
+        assert!(CALLS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        for (name, _, letters) in CALLS {
+            assert!(letters.len() <= 6, "{name}");
+            assert!(
+                letters.chars().all(|c| "iuxdpomavcft".contains(c)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_listed_has_six_numbers() {
+        assert_eq!(layout("openat"), (FILE, "dpom"));
+        assert_eq!(layout("syscall_999"), ("other", "xxxxxx"));
+    }
+}

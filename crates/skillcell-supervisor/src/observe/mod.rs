@@ -1,0 +1,223 @@
+//! Answers the calls that the filter hands over, and records them. On a thread of its own, because
+//! the skill waits for each answer.
+//!
+//! What the allow list allows goes on, whatever the record says of it; what it doesn't allow is
+//! denied. The supervisor has a say only where another mechanism holds (mounts, namespaces), or
+//! where it counts.
+
+mod calls;
+mod decode;
+mod judge;
+mod own;
+mod paths_inside;
+mod security;
+mod tally;
+mod tasks;
+
+pub(crate) use own::OwnFolders;
+
+use crate::door::View;
+use decode::Reader;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use skillcell_audit::{Event, RecordFailed, Recorder, Summary, Syscall, Task};
+use skillcell_core::{AuditLevel, Denials};
+use skillcell_linux::seccomp::{Answer, Listener, Notification, Verdict, syscall_name};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tally::Tally;
+use tasks::Tasks;
+
+/// What kind of cell it is, as far as denials go.
+#[derive(Debug, Clone)]
+pub(crate) enum World {
+    Namespaces,
+    /// Writable folders of the host.
+    Bare {
+        writable: Vec<PathBuf>,
+    },
+}
+
+/// What the observer has to know of the call.
+pub(crate) struct Scene {
+    pub(crate) world: World,
+    /// Where the plan grants egress: what the broker serves.
+    pub(crate) door: Option<View>,
+    pub(crate) level: AuditLevel,
+    pub(crate) own: OwnFolders,
+    /// Init and the most tasks below it, where the supervisor counts them.
+    pub(crate) fork_limit: Option<(u32, u64)>,
+    pub(crate) recorder: Arc<Recorder>,
+}
+
+/// What it saw.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) denials: Denials,
+    /// Forks that failed for the limit.
+    pub(crate) forks_denied: u64,
+    pub(crate) summary: Summary,
+}
+
+/// The running thread. Ends when it is told to.
+pub(crate) struct Observer {
+    stop: OwnedFd,
+    thread: Option<JoinHandle<rustix::io::Result<Seen>>>,
+}
+
+impl Observer {
+    pub(crate) fn start(listener: Listener, scene: Scene) -> std::io::Result<Observer> {
+        listener.prefer_sync_wakeup();
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let told = stop.try_clone()?;
+        let thread = std::thread::Builder::new()
+            .name("observer".into())
+            .spawn(move || {
+                let mut eyes = Eyes::new(listener, scene);
+                eyes.watch(&told)?;
+                Ok(eyes.seen())
+            })?;
+        Ok(Observer {
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// After the cell is gone: nothing waits for an answer any more.
+    pub(crate) fn finish(mut self) -> rustix::io::Result<Seen> {
+        self.tell();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(seen)) => seen,
+            _ => Err(Errno::IO), // it panicked, so nobody knows what it saw
+        }
+    }
+
+    fn tell(&self) {
+        // An eventfd takes a one, unless it has had 2^64 of them.
+        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap_or(0);
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+/// The thread's state.
+struct Eyes {
+    listener: Listener,
+    scene: Scene,
+    tasks: Tasks,
+    tally: Tally,
+    denials: Denials,
+    forks_denied: u64,
+}
+
+impl Eyes {
+    fn new(listener: Listener, scene: Scene) -> Eyes {
+        Eyes {
+            listener,
+            scene,
+            tasks: Tasks::default(),
+            tally: Tally::default(),
+            denials: Denials::default(),
+            forks_denied: 0,
+        }
+    }
+
+    fn seen(self) -> Seen {
+        Seen {
+            denials: self.denials,
+            forks_denied: self.forks_denied,
+            summary: self.tally.summary(self.tasks.seen()),
+        }
+    }
+
+    fn watch(&mut self, stop: &OwnedFd) -> rustix::io::Result<()> {
+        // What is recorded and not written yet is written when the cell falls silent.
+        let patience = Timespec {
+            tv_sec: 0,
+            tv_nsec: 50_000_000,
+        };
+        loop {
+            let waits = self.scene.recorder.waits();
+            let mut fds = [
+                PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN),
+                PollFd::new(stop, PollFlags::IN),
+            ];
+            match poll(&mut fds, waits.then_some(&patience)) {
+                // A failure stays with the recorder, and wakes the watch.
+                Ok(0) => self.scene.recorder.flush().unwrap_or(()),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno),
+            }
+            let (asked, told) = (fds[0].revents(), !fds[1].revents().is_empty());
+            if asked.contains(PollFlags::IN) {
+                self.serve()?;
+            } else if told || !asked.is_empty() {
+                return Ok(()); // told to stop, or nobody is left who could ask
+            }
+        }
+    }
+
+    fn serve(&mut self) -> rustix::io::Result<()> {
+        let Some(call) = self.listener.receive()? else {
+            return Ok(());
+        };
+        // What can't be recorded doesn't happen; the watch ends the call.
+        let answer = self
+            .answer(&call)
+            .unwrap_or(Answer::Errno(Errno::IO.raw_os_error()));
+        self.listener.answer(&call, answer)
+    }
+
+    fn answer(&mut self, call: &Notification) -> Result<Answer, RecordFailed> {
+        let name = syscall_name(call.nr);
+        let task = self.tasks.of(call.pid);
+        let verdict = self.listener.verdict(call);
+        self.tally.call(calls::layout(&name).0);
+        let answer = match verdict {
+            Verdict::Allowed => Answer::Continue,
+            Verdict::Errno(errno) => Answer::Errno(errno),
+            Verdict::Ask => self.judge(call, &name, task)?,
+        };
+        if answer == Answer::Continue && self.scene.level >= AuditLevel::Security {
+            self.note_security(call, &name, task)?;
+        }
+        if self.scene.level == AuditLevel::Full {
+            let errno = match answer {
+                Answer::Continue => None,
+                Answer::Errno(errno) => Some(errno),
+            };
+            let event = Event::Syscall(self.decoded(call, &name, errno));
+            self.scene.recorder.note(Some(task), &event)?;
+        }
+        if matches!(name.as_ref(), "exit" | "exit_group") {
+            self.tasks.forget(call.pid);
+        }
+        Ok(answer)
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader {
+            listener: &self.listener,
+            redactor: self.scene.recorder.redactor(),
+        }
+    }
+
+    fn decoded(&self, call: &Notification, name: &str, errno: Option<i32>) -> Syscall {
+        Syscall {
+            name: name.to_owned(),
+            args: self.reader().args(call, name),
+            errno,
+        }
+    }
+
+    fn note(&self, task: Task, event: &Event) -> Result<(), RecordFailed> {
+        self.scene.recorder.note(Some(task), event)
+    }
+}
