@@ -10,8 +10,8 @@ use policies::{DOMAINS, PORTS, ROOTS, VARIABLES, policy};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use skillcell_core::{
-    ByteSize, CgroupVersion, Control, CpuCount, DenyPattern, DomainName, HostFacts, HostPattern,
-    Isolation, SkillId, Timeout,
+    AuditLevel, ByteSize, CgroupVersion, Control, CpuCount, DenyPattern, DomainName, HostFacts,
+    HostPattern, Isolation, SkillId, Timeout,
 };
 use skillcell_manifest::{DenyRule, EnvVar, Manifest, ParamAccess, SecretBinding, SecretPlace};
 use skillcell_plan::{
@@ -174,11 +174,19 @@ fn a_caller() -> impl Strategy<Value = CallerGrants> {
             a_size(),
         ),
         (a_level(), any::<bool>()),
-        subsequence(Control::ALL.to_vec(), 0..=16),
+        (subsequence(Control::ALL.to_vec(), 0..=17), a_record()),
         prop::collection::vec(a_param(), 0..3),
     )
         .prop_map(
-            |(names, read, write, (timeout, memory), (isolation, trust), degraded, params)| {
+            |(
+                names,
+                read,
+                write,
+                (timeout, memory),
+                (isolation, trust),
+                (degraded, audit),
+                params,
+            )| {
                 CallerGrants {
                     env: names.iter().map(|name| env(name)).collect(),
                     read,
@@ -188,10 +196,19 @@ fn a_caller() -> impl Strategy<Value = CallerGrants> {
                     isolation,
                     trust,
                     allow_degraded: degraded.into_iter().collect(),
+                    audit,
                     params,
                 }
             },
         )
+}
+
+fn a_record() -> impl Strategy<Value = Option<AuditLevel>> {
+    prop::option::of(select(vec![
+        AuditLevel::Decisions,
+        AuditLevel::Security,
+        AuditLevel::Full,
+    ]))
 }
 
 fn a_host() -> impl Strategy<Value = HostFacts> {
@@ -409,6 +426,9 @@ proptest! {
         } else {
             prop_assert!(plan.isolation >= ceiling.isolation.value);
         }
+        let unrecordable = !(host.seccomp && host.seccomp_notify);
+        let accepted = caller.allow_degraded.contains(&Control::Audit);
+        prop_assert!(plan.audit >= ceiling.audit.value || (unrecordable && accepted));
         prop_assert!(matches!(plan.isolation, Isolation::Process | Isolation::Sandbox));
     }
 

@@ -9,7 +9,7 @@ mod common;
 
 use common::{ceiling, cgroups, host, make, manifest, mechanism};
 use skillcell_core::{
-    CgroupVersion, Control, CpuCount, EnforcementStatus, HostFacts, Isolation, Timeout,
+    AuditLevel, CgroupVersion, Control, CpuCount, EnforcementStatus, HostFacts, Isolation, Timeout,
 };
 use skillcell_plan::{CallerGrants, Plan, Refusal};
 
@@ -42,7 +42,8 @@ fn every_missing_control_is_listed_with_its_fix_and_degrades_only_by_name() {
         [
             Control::Filesystem,
             Control::HostProcesses,
-            Control::Denials
+            Control::Denials,
+            Control::Audit,
         ]
     );
     assert!(missing.iter().all(|(_, m)| !m.fix.is_empty()));
@@ -56,6 +57,11 @@ fn every_missing_control_is_listed_with_its_fix_and_degrades_only_by_name() {
         .collect();
     assert_eq!(degraded, controls);
     assert!(mechanism(&plan, Control::Denials).starts_with("none: "));
+    assert_eq!(
+        plan.audit,
+        AuditLevel::Decisions,
+        "what can still be recorded"
+    );
 }
 
 #[test]

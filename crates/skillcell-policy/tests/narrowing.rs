@@ -99,6 +99,7 @@ fn within(inner: &Ceiling, outer: &Ceiling) -> Result<(), TestCaseError> {
         inner.value <= outer.value
     }
     prop_assert!(inner.isolation.value >= outer.isolation.value);
+    prop_assert!(inner.audit.value >= outer.audit.value);
     prop_assert!(at_most(&inner.trust, &outer.trust));
     prop_assert!(at_most(&inner.source_builds, &outer.source_builds));
     prop_assert!(inner.env.value.is_subset(&outer.env.value));

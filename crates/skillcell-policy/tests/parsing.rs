@@ -23,6 +23,7 @@ defaults:
   env: [API_KEY]
   resources: {timeout: 60s, cpu: 2, memory: 1GiB, processes: 64, output: 4MiB}
   dependencies: {source_builds: false}
+  audit: {level: full, segment: 16MiB, segment_days: 1, keep: 2GiB, keep_days: 90}
 tiers:
   external: {resources: {timeout: 10s}}
 categories:
@@ -135,6 +136,8 @@ fn values_that_would_be_misread_are_errors() {
         "version: 1\ndefaults: {isolation: {minimum: strong}}",
         "version: 1\ndefaults: {trust: yes}",
         "version: 1\ndefaults: {dependencies: {source_builds: yes}}",
+        "version: 1\ndefaults: {audit: {level: everything}}",
+        "version: 1\ndefaults: {audit: {keep_days: 0}}",
         "version: 1\ndefaults: {resources: {processes: 0}}",
         "version: 1\ndefaults: {resources: {memory: lots}}",
         "version: 1\ndefaults: {env: [LD_PRELOAD]}",

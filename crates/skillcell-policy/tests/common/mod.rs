@@ -150,8 +150,13 @@ pub(crate) fn section() -> impl Strategy<Value = String> {
             "dependencies",
             any::<bool>().prop_map(|yes| format!("{{source_builds: {yes}}}")),
         ),
+        field(
+            "audit",
+            proptest::sample::select(vec!["decisions", "security", "full"])
+                .prop_map(|level| format!("{{level: {level}, keep: 1GiB}}")),
+        ),
     )
-        .prop_map(|(a, b, c, d, e, f, g, h)| format!("{{{a}{b}{c}{d}{e}{f}{g}{h}}}"))
+        .prop_map(|(a, b, c, d, e, f, g, h, i)| format!("{{{a}{b}{c}{d}{e}{f}{g}{h}{i}}}"))
 }
 
 /// A whole policy that has something to say about `office/pdf`.
