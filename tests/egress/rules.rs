@@ -138,6 +138,38 @@ claim! {
 }
 
 claim! {
+    /// The counter-proof is twofold: outside every address answers, and inside a rule that names it opens it.
+    fn a_wide_address_rule_opens_no_special_address(cell) {
+        fn step<'a>(trial: Trial<'a>, address: &str) -> Trial<'a> {
+            trial.step(address, "urllib", json!({"url": format!("http://{address}/hello")}))
+        }
+        let special = ["169.254.169.254", "10.0.0.5"];
+        for wide in ["0.0.0.0/0", "168.0.0.0/5, 8.0.0.0/5", "169.254.0.0/16, 0.0.0.0/1"] {
+            let mut trial = Trial::new(cell, Grants::egress(&format!("{{cidrs: [{wide}, 198.51.100.0/24], ports: [80]}}")));
+            for address in special.iter().chain(&["198.51.100.10"]) {
+                trial = step(trial, address);
+            }
+            trial.prove();
+            let report = trial.inside();
+            report.ok("198.51.100.10");
+            for address in special {
+                report.failed(address);
+                let denial = report.denied(&format!("{address}:80"), "address_not_public");
+                assert!(
+                    denial["hint"].as_str().is_some_and(|h| h.contains(&format!("cidrs: [{address}/32]"))),
+                    "the hint has the line that would allow it\n{}", report.show()
+                );
+            }
+        }
+        let named = Trial::new(cell, Grants::egress("{cidrs: [169.254.169.254/32, 10.0.0.0/8], ports: [80]}"));
+        let report = special.iter().fold(named, |trial, address| step(trial, address)).inside();
+        for address in special {
+            report.ok(address);
+        }
+    }
+}
+
+claim! {
     fn protocols_that_are_not_the_web_s_pass_to_a_named_domain_on_other_ports(cell) {
         let trial = Trial::new(cell, Grants::egress("{domains: [api.example.com], ports: [5432, 2525]}"))
             .step("client first", "connect", json!({"host": "api.example.com", "port": 5432, "send": ["ping", "pong"]}))

@@ -1,7 +1,7 @@
 //! What an address is for. Only public ones may be reached by name; everything else leads to the
 //! host, to its neighbours, to a cloud's control plane, or to one of those by translation.
 
-use ipnet::{Ipv4Net, Ipv6Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -77,6 +77,13 @@ const V6: [(Ipv6Net, AddressClass); 13] = [
 ];
 /// All that is handed out so far. What lies outside of it is reserved.
 const V6_GLOBAL: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
+const V6_OUTSIDE: [Ipv6Net; 3] = [
+    v6([0, 0, 0, 0], 3),
+    v6([0x4000, 0, 0, 0], 2),
+    v6([0x8000, 0, 0, 0], 1),
+];
+/// How long the prefix of IPv4 addresses written as IPv6 is.
+const MAPPED_PREFIX: u8 = 96;
 const V6_METADATA: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), // AWS
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),  // AWS EKS credentials
@@ -87,8 +94,17 @@ impl AddressClass {
     /// The class of the address as it stands: a mapped address is `Mapped`, whatever it maps.
     pub fn of(address: IpAddr) -> Self {
         match address {
-            IpAddr::V4(address) => of_v4(address),
-            IpAddr::V6(address) => of_v6(address),
+            IpAddr::V4(address) => of_v4(address).0,
+            IpAddr::V6(address) => of_v6(address).0,
+        }
+    }
+
+    /// The special block that an address is of; `None` where it is public. Who names all of a block,
+    /// or a part of it, means that kind of address; who names more than it means something else.
+    pub fn block(address: IpAddr) -> Option<IpNet> {
+        match address {
+            IpAddr::V4(address) => of_v4(address).1.map(IpNet::V4),
+            IpAddr::V6(address) => of_v6(address).1.map(IpNet::V6),
         }
     }
 
@@ -120,30 +136,37 @@ impl fmt::Display for AddressClass {
     }
 }
 
-fn of_v4(address: Ipv4Addr) -> AddressClass {
+/// The class, and for a special one the block that makes it so.
+fn of_v4(address: Ipv4Addr) -> (AddressClass, Option<Ipv4Net>) {
     match V4.iter().find(|(net, _)| net.contains(&address)) {
-        Some((_, class)) => *class,
-        None if V4_RESERVED.contains(&address) => AddressClass::Reserved,
-        None => AddressClass::Public,
+        Some((net, class)) => (*class, Some(*net)),
+        None if V4_RESERVED.contains(&address) => (AddressClass::Reserved, Some(V4_RESERVED)),
+        None => (AddressClass::Public, None),
     }
 }
 
-fn of_v6(address: Ipv6Addr) -> AddressClass {
+fn of_v6(address: Ipv6Addr) -> (AddressClass, Option<Ipv6Net>) {
+    let alone = Some(Ipv6Net::from(address));
     if V6_METADATA.contains(&address) {
-        return AddressClass::Metadata;
+        return (AddressClass::Metadata, alone);
     }
     match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0] => return AddressClass::Unspecified,
-        [0, 0, 0, 0, 0, 0, 0, 1] => return AddressClass::Loopback,
+        [0, 0, 0, 0, 0, 0, 0, 0] => return (AddressClass::Unspecified, alone),
+        [0, 0, 0, 0, 0, 0, 0, 1] => return (AddressClass::Loopback, alone),
         [0, 0, 0, 0, 0, 0 | 0xffff, _, _] | [0, 0, 0, 0, 0xffff, 0, _, _] => {
-            return AddressClass::Mapped;
+            let block = Ipv6Net::new(address, MAPPED_PREFIX).ok();
+            return (AddressClass::Mapped, block.map(|net| net.trunc()).or(alone));
         }
         _ => {}
     }
     match V6.iter().find(|(net, _)| net.contains(&address)) {
-        Some((_, class)) => *class,
-        None if V6_GLOBAL.contains(&address) => AddressClass::Public,
-        None => AddressClass::Reserved,
+        Some((_, AddressClass::Public)) => (AddressClass::Public, None),
+        Some((net, class)) => (*class, Some(*net)),
+        None if V6_GLOBAL.contains(&address) => (AddressClass::Public, None),
+        None => {
+            let block = V6_OUTSIDE.iter().find(|net| net.contains(&address));
+            (AddressClass::Reserved, block.copied().or(alone))
+        }
     }
 }
 
@@ -155,6 +178,8 @@ pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     };
     let pair = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
+        // Unspecified and loopback, which have the shape but stand for themselves.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         // The last 32 bits: mapped, compatible, translated by RFC 2765, and NAT64.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
@@ -243,6 +268,34 @@ mod tests {
     }
 
     #[test]
+    fn a_special_address_knows_its_block_and_a_public_one_has_none() {
+        for (address, block) in [
+            ("10.1.2.3", "10.0.0.0/8"),
+            ("127.0.0.1", "127.0.0.0/8"),
+            ("169.254.1.1", "169.254.0.0/16"),
+            ("169.254.169.254", "169.254.169.254/32"),
+            ("168.63.129.16", "168.63.129.16/32"),
+            ("250.0.0.1", "240.0.0.0/4"),
+            ("::1", "::1/128"),
+            ("::ffff:8.8.8.8", "::ffff:0.0.0.0/96"),
+            ("64:ff9b::a00:1", "64:ff9b::/96"),
+            ("fd12::1", "fc00::/7"),
+            ("fd00:ec2::254", "fd00:ec2::254/128"),
+            ("1::1", "::/3"),
+            ("4000::1", "4000::/2"),
+            ("9000::1", "8000::/1"),
+        ] {
+            let address = address.parse().unwrap_or_else(|e| panic!("{address}: {e}"));
+            let block: IpNet = block.parse().unwrap_or_else(|e| panic!("{block}: {e}"));
+            assert_eq!(AddressClass::block(address), Some(block), "{address}");
+        }
+        for public in ["198.51.100.1", "2001:db8::1", "2606:4700::1111"] {
+            let address = public.parse().unwrap_or_else(|e| panic!("{public}: {e}"));
+            assert_eq!(AddressClass::block(address), None, "{public}");
+        }
+    }
+
+    #[test]
     fn an_address_within_an_address_is_found() {
         let inside = |text: &str| embedded_ipv4(text.parse().unwrap_or_else(|e| panic!("{e}")));
         let ten = Some(Ipv4Addr::new(10, 0, 0, 1));
@@ -258,5 +311,6 @@ mod tests {
         }
         assert_eq!(inside("2001:db8::1"), None);
         assert_eq!(inside("10.0.0.1"), None);
+        assert_eq!(inside("::1"), None);
     }
 }

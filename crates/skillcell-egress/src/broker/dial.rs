@@ -1,10 +1,11 @@
 //! Resolves, checks every address, and dials the very addresses that were checked.
 
 use super::call::{Call, Destination, Refused};
+use super::hint;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use skillcell_core::{DomainName, Host, Reason};
+use skillcell_core::{DomainName, Host, Reason, embedded_ipv4};
 use skillcell_policy::{Ask, Decision};
 use std::collections::HashMap;
 use std::io;
@@ -112,7 +113,8 @@ pub(crate) async fn dial(call: &Call, to: &Destination) -> Result<TcpStream, Dia
         let ask = Ask::Dial {
             address,
             port: to.port,
-            own: is_own(address),
+            own: is_own(address)
+                || embedded_ipv4(address).is_some_and(|inner| is_own(inner.into())),
         };
         match call.decide(&to.host, ask) {
             Decision::Allow { .. } => permitted.push(SocketAddr::new(address, to.port)),
@@ -121,13 +123,11 @@ pub(crate) async fn dial(call: &Call, to: &Destination) -> Result<TcpStream, Dia
     }
     if permitted.is_empty() {
         return Err(match refused {
-            Some((address, reason, rule)) => {
-                let rule = format!(
-                    "{address}{}",
-                    rule.map(|r| format!(", {r}")).unwrap_or_default()
-                );
-                DialError::Refused(call.deny(to, reason, Some(&rule)))
+            Some((address, Reason::AddressNotPublic, kind)) => {
+                let hint = hint::not_public(address, to.port, kind.as_deref());
+                DialError::Refused(call.refuse(to, Reason::AddressNotPublic, hint))
             }
+            Some((_, reason, rule)) => DialError::Refused(call.deny(to, reason, rule.as_deref())),
             None => DialError::Unresolved("the name has no address".to_owned()),
         });
     }

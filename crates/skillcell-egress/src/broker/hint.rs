@@ -1,7 +1,7 @@
 //! The line that would allow what was denied, or why no line can.
 
 use super::meter::Spent;
-use skillcell_core::{Host, Reason};
+use skillcell_core::{Host, Reason, embedded_ipv4};
 use std::net::IpAddr;
 
 /// For a denial of a destination.
@@ -14,11 +14,10 @@ pub fn destination(reason: Reason, host: &Host, port: Option<u16>, rule: Option<
             "a `deny` entry forbids it{}; only taking that entry away allows it",
             rule.map(|r| format!(" ({r})")).unwrap_or_default()
         ),
-        Reason::AddressNotPublic => format!(
-            "it leads to an address that is not public{}; naming the address allows it: {}",
-            rule.map(|r| format!(" ({r})")).unwrap_or_default(),
-            allow_line(host, port.unwrap_or(443))
-        ),
+        Reason::AddressNotPublic => match host {
+            Host::Addr(address) => not_public(*address, port.unwrap_or(443), rule),
+            Host::Name(_) => "it leads to an address that is not public; a rule by `cidrs` that names the address allows it".into(),
+        },
         Reason::TlsNoServerName => "the TLS client must say the name that it connects to (SNI); a rule by address (`cidrs`) asks for no name".into(),
         Reason::TlsServerNameMismatch => "the name in TLS (SNI) must be the name that was connected to; allow the other name by a rule of its own".into(),
         Reason::TlsEncryptedHello => "an encrypted ClientHello hides the name; turn ECH off in the client".into(),
@@ -35,13 +34,37 @@ pub fn destination(reason: Reason, host: &Host, port: Option<u16>, rule: Option<
     }
 }
 
+/// For an address that is dialled only by a rule that names it. What it stands for must be named as
+/// well.
+pub(crate) fn not_public(address: IpAddr, port: u16, kind: Option<&str>) -> String {
+    let kind = kind.unwrap_or("special address");
+    let both: Vec<String> = std::iter::once(address)
+        .chain(embedded_ipv4(address).map(IpAddr::V4))
+        .map(cidr)
+        .collect();
+    format!(
+        "it leads to an address that is not public ({address}, {kind}); a rule that names it allows it: {}",
+        line(&format!("cidrs: [{}]", both.join(", ")), port)
+    )
+}
+
 /// In the skill's security_policy and in the operator's policy.
 pub fn allow_line(host: &Host, port: u16) -> String {
     let hosts = match host {
         Host::Name(name) => format!("domains: [{name}]"),
-        Host::Addr(address @ IpAddr::V4(_)) => format!("cidrs: [{address}/32]"),
-        Host::Addr(address @ IpAddr::V6(_)) => format!("cidrs: [\"{address}/128\"]"),
+        Host::Addr(address) => format!("cidrs: [{}]", cidr(*address)),
     };
+    line(&hosts, port)
+}
+
+fn cidr(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => format!("{address}/32"),
+        IpAddr::V6(address) => format!("\"{address}/128\""),
+    }
+}
+
+fn line(hosts: &str, port: u16) -> String {
     format!(
         "policy line: `network: {{egress: [{{{hosts}, ports: [{port}]}}]}}`, in the skill's security_policy and in the operator's policy"
     )

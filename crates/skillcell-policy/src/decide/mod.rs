@@ -6,16 +6,11 @@
 
 mod table;
 
+use ipnet::IpNet;
 use skillcell_core::{AddressClass, Host, NormalPath, Reason, embedded_ipv4, is_public_suffix};
 use skillcell_manifest::{DenyRule, EgressRule, HttpRule};
 use std::net::IpAddr;
 use table::Table;
-
-/// A network wider than this is "the internet", and names no special address in it: a rule for
-/// `0.0.0.0/0` is not meant to open the host's loopback.
-const NAMES_FROM_V4: u8 = 8;
-/// Unique local addresses, `fc00::/7`, can still be named.
-const NAMES_FROM_V6: u8 = 7;
 
 /// A canonical host, and what is asked of it.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +94,20 @@ struct OnPort {
 struct Denied {
     all: Option<usize>,
     ports: Vec<(u16, usize)>,
+}
+
+/// Whether an address is one of this host's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Own {
+    Yes,
+    No,
+}
+
+/// Which requests a rule must allow to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Requests {
+    All,
+    Some,
 }
 
 /// What the rules about a host and a port come to.
@@ -204,11 +213,10 @@ impl Egress {
             (None, None) if found.known => return Decision::deny(Reason::PortNotAllowed),
             (None, None) => return Decision::deny(self.unknown()),
         };
-        if let Host::Addr(address) = host {
-            let class = AddressClass::of(*address);
-            if !class.is_public() && !self.is_named(*address, port) {
-                return special(class.as_str());
-            }
+        if let Host::Addr(address) = host
+            && let Some(denial) = self.special(*address, port, Own::No, Requests::Some)
+        {
+            return denial;
         }
         Decision::Allow { rule, inspect }
     }
@@ -225,19 +233,14 @@ impl Egress {
         if let Some(denial) = self.address_denial(address, port) {
             return denial;
         }
-        let class = AddressClass::of(address);
         // A rule about some requests to an address says nothing for a name that leads there.
-        let named = match host {
-            Host::Addr(_) => self.is_named(address, port),
-            Host::Name(_) => self.is_named_freely(address, port),
+        let requests = match host {
+            Host::Addr(_) => Requests::Some,
+            Host::Name(_) => Requests::All,
         };
-        if named || (class.is_public() && !own) {
-            allowed
-        } else if class.is_public() {
-            special("this host's own")
-        } else {
-            special(class.as_str())
-        }
+        let own = if own { Own::Yes } else { Own::No };
+        self.special(address, port, own, requests)
+            .unwrap_or(allowed)
     }
 
     fn request(&self, host: &Host, port: u16, method: &str, path: &NormalPath) -> Decision {
@@ -293,26 +296,51 @@ impl Egress {
         found
     }
 
-    /// Whether a rule by address is about this one, and not just about a large part of them all.
-    fn is_named(&self, address: IpAddr, port: u16) -> bool {
-        self.naming(address, port).next().is_some()
+    /// The denial of an address that is special and that no rule names. What stands for an IPv4
+    /// address leads there, so both of them must be public or named.
+    fn special(
+        &self,
+        address: IpAddr,
+        port: u16,
+        own: Own,
+        requests: Requests,
+    ) -> Option<Decision> {
+        let inner = embedded_ipv4(address).map(IpAddr::V4);
+        let kind = std::iter::once(address)
+            .chain(inner)
+            .find_map(|address| self.unnamed(address, port, own, requests))?;
+        Some(Decision::Deny {
+            reason: Reason::AddressNotPublic,
+            rule: Some(format!("{kind} address")),
+        })
     }
 
-    /// The same by a rule that leaves requests alone.
-    fn is_named_freely(&self, address: IpAddr, port: u16) -> bool {
-        self.naming(address, port)
-            .any(|on_port| on_port.open.is_some())
-    }
-
-    fn naming(&self, address: IpAddr, port: u16) -> impl Iterator<Item = &OnPort> {
-        let from = match address {
-            IpAddr::V4(_) => NAMES_FROM_V4,
-            IpAddr::V6(_) => NAMES_FROM_V6,
+    /// The kind of a special address that no rule names. A rule names it when its network has no
+    /// other addresses than special ones of that block: one for `0.0.0.0/0` is about the internet,
+    /// and not meant to open the host's loopback. This host's own address is a block of one.
+    fn unnamed(
+        &self,
+        address: IpAddr,
+        port: u16,
+        own: Own,
+        requests: Requests,
+    ) -> Option<&'static str> {
+        let class = AddressClass::of(address);
+        let (kind, at_least) = match (AddressClass::block(address), own) {
+            // Loopback is nobody else's in the first place.
+            (_, Own::Yes) if class != AddressClass::Loopback => {
+                ("this host's own", IpNet::from(address).prefix_len())
+            }
+            (Some(block), _) => (class.as_str(), block.prefix_len()),
+            (None, _) => return None,
         };
-        self.allow
+        let named = self
+            .allow
             .around(address)
-            .filter(move |(length, _)| *length >= from)
-            .filter_map(move |(_, ports)| ports.on(port))
+            .filter(|(length, _)| *length >= at_least)
+            .filter_map(|(_, ports)| ports.on(port))
+            .any(|on_port| requests == Requests::Some || on_port.open.is_some());
+        (!named).then_some(kind)
     }
 
     fn denial(&self, host: &Host, port: u16) -> Option<Decision> {
@@ -429,13 +457,6 @@ fn first(a: Option<usize>, b: Option<usize>) -> Option<usize> {
 
 fn fits(rule: &HttpRule, method: &str, path: &NormalPath) -> bool {
     rule.methods.iter().any(|m| m == method) && rule.paths.iter().any(|p| path.matches(p))
-}
-
-fn special(class: &str) -> Decision {
-    Decision::Deny {
-        reason: Reason::AddressNotPublic,
-        rule: Some(format!("{class} address")),
-    }
 }
 
 #[cfg(test)]

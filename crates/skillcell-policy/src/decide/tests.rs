@@ -220,7 +220,10 @@ fn an_allowed_name_is_not_dialled_at_a_special_address() {
         Err(Reason::AddressNotPublic)
     );
     assert!(dial(&egress, "a.example.com", "10.1.2.3", false).is_ok());
-    assert!(dial(&egress, "a.example.com", "10.1.2.3", true).is_ok());
+    assert_eq!(
+        dial(&egress, "a.example.com", "10.1.2.3", true),
+        Err(Reason::AddressNotPublic)
+    );
     assert_eq!(
         dial(&egress, "b.example.org", "203.0.113.5", false),
         Err(Reason::HostNotAllowed)
@@ -254,6 +257,87 @@ fn a_rule_for_the_whole_internet_names_no_special_address() {
         );
     }
     assert!(connect(&egress, "[fd12::1]", 443).is_ok());
+}
+
+/// `network` is all that is allowed; whether it names `address`.
+fn names(network: &str, address: &str, own: bool) -> bool {
+    let egress = Egress::compile(&[rule(&[network], &[443])], &[]);
+    let host = match address.contains(':') {
+        true => format!("[{address}]"),
+        false => address.to_owned(),
+    };
+    assert_ne!(
+        dial(&egress, &host, address, own),
+        Err(Reason::HostNotAllowed),
+        "{network} is around {address}"
+    );
+    dial(&egress, &host, address, own).is_ok()
+}
+
+#[test]
+fn a_network_names_special_addresses_only_when_it_has_no_others() {
+    for (network, address) in [
+        ("10.0.0.0/8", "10.1.2.3"),
+        ("10.1.0.0/16", "10.1.2.3"),
+        ("127.0.0.0/8", "127.0.0.1"),
+        ("169.254.0.0/16", "169.254.1.1"),
+        ("169.254.169.254/32", "169.254.169.254"),
+        ("168.63.129.16/32", "168.63.129.16"),
+        ("100.64.0.0/10", "100.64.0.1"),
+        ("fc00::/7", "fd12::1"),
+        ("fd12::/16", "fd12::1"),
+        ("::1/128", "::1"),
+    ] {
+        assert!(names(network, address, false), "{network} {address}");
+    }
+    for (network, address) in [
+        ("168.0.0.0/5", "169.254.169.254"),
+        ("168.0.0.0/8", "168.63.129.16"),
+        ("169.0.0.0/8", "169.254.1.1"),
+        ("169.254.0.0/16", "169.254.169.254"),
+        ("192.0.0.0/8", "192.168.1.1"),
+        ("172.0.0.0/8", "172.16.0.1"),
+        ("8.0.0.0/5", "10.1.2.3"),
+        ("100.0.0.0/8", "100.64.0.1"),
+        ("100.64.0.0/10", "100.100.100.200"),
+        ("0.0.0.0/0", "127.0.0.1"),
+        ("f000::/4", "fd12::1"),
+        ("fc00::/7", "fd00:ec2::254"),
+        ("::/8", "::1"),
+        ("::/0", "64:ff9b::808:808"),
+    ] {
+        assert!(!names(network, address, false), "{network} {address}");
+    }
+}
+
+#[test]
+fn an_address_of_this_host_is_named_by_itself_alone() {
+    assert!(names("203.0.113.5/32", "203.0.113.5", true));
+    assert!(!names("203.0.113.0/24", "203.0.113.5", true));
+    assert!(names("10.1.2.3/32", "10.1.2.3", true));
+    assert!(!names("10.1.2.0/24", "10.1.2.3", true));
+    assert!(names("127.0.0.0/8", "127.0.0.1", true));
+}
+
+#[test]
+fn what_stands_for_an_ipv4_address_is_held_to_the_rules_for_that() {
+    let translated = |rules: &[&str], address: &str| {
+        let egress = Egress::compile(&[rule(rules, &[443])], &[]);
+        dial(&egress, &format!("[{address}]"), address, false)
+    };
+    let (public, private) = ("64:ff9b::cb00:7105", "64:ff9b::a00:5");
+    let metadata = ["64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"];
+    assert!(translated(&["64:ff9b::/96"], public).is_ok());
+    assert!(translated(&["64:ff9b::/96", "10.0.0.0/8"], private).is_ok());
+    let refused = Err(Reason::AddressNotPublic);
+    assert_eq!(translated(&["64::/16"], public), refused);
+    assert_eq!(translated(&["64:ff9b::/96"], private), refused);
+    assert_eq!(translated(&["64:ff9b::a00:5/128"], private), refused);
+    assert_eq!(translated(&["64:ff9b::/96", "0.0.0.0/0"], private), refused);
+    for address in metadata {
+        let wide = ["64:ff9b::/96", "2002::/16", "169.254.0.0/16"];
+        assert_eq!(translated(&wide, address), refused, "{address}");
+    }
 }
 
 #[test]

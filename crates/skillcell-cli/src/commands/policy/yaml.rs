@@ -1,7 +1,8 @@
 //! Rules as lines of YAML that can be pasted into a policy.
 
-use skillcell_core::Host;
+use skillcell_core::{Host, embedded_ipv4};
 use skillcell_manifest::{EgressRule, HttpRule};
+use std::net::IpAddr;
 
 use super::target::Target;
 
@@ -30,8 +31,13 @@ pub(super) fn line_for(target: &Target, requests: bool) -> String {
     let host = match &target.host {
         Host::Name(name) => format!("domains: {}", list(&[name])),
         Host::Addr(address) => {
-            let bits = if address.is_ipv4() { 32 } else { 128 };
-            format!("cidrs: {}", list(&[format!("{address}/{bits}")]))
+            // What it stands for must be named as well.
+            let inner = embedded_ipv4(*address).map(IpAddr::V4);
+            let networks = std::iter::once(*address).chain(inner).map(|address| {
+                let bits = if address.is_ipv4() { 32 } else { 128 };
+                format!("{address}/{bits}")
+            });
+            format!("cidrs: {}", list(&networks.collect::<Vec<_>>()))
         }
     };
     let http = match &target.request {
