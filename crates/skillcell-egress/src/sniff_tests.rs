@@ -178,3 +178,62 @@ proptest! {
         prop_assert_ne!(sniff(bytes.as_bytes()), Sniff::Opaque);
     }
 }
+
+/// Everything that was ever shown, one byte after the other.
+fn in_crumbs(input: &[u8]) -> Sniff {
+    let mut sniffer = Sniffer::default();
+    let ends = (0..=input.len()).map(|end| sniffer.sniff(&input[..end]));
+    ends.filter(|found| *found != Sniff::NeedMore)
+        .chain([Sniff::NeedMore])
+        .next()
+        .unwrap_or(Sniff::NeedMore)
+}
+
+#[test]
+fn a_line_in_crumbs_is_what_it_is_whole() {
+    for input in [
+        &b"GET / HTTP/1.1\r\n"[..],
+        PREFACE,
+        b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
+        b"GET /\rHTTP/1.1\r\n",
+        b"ODD a\rb HTTP/1.1\r\n",
+        b"ODD HTTP",
+        b"EHLO example.com\r\n",
+        b"\x80\x2e\x01\x03\x01",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"GET\0",
+    ] {
+        assert_eq!(in_crumbs(input), sniff(input), "{}", input.escape_ascii());
+    }
+}
+
+proptest! {
+    #[test]
+    fn crumbs_never_change_what_a_beginning_is(
+        input in proptest::collection::vec(
+            prop_oneof![
+                proptest::sample::select(&b"GEThttp/1. \r\n\t:\0\x16\x03\x80A"[..]).prop_map(|b| vec![b]),
+                Just(b"HTTP/1.1".to_vec()),
+                Just(b"GET ".to_vec()),
+            ],
+            0..24,
+        )
+    ) {
+        let input = input.concat();
+        prop_assert_eq!(in_crumbs(&input), sniff(&input));
+    }
+}
+
+#[test]
+fn the_longest_line_in_crumbs_is_looked_at_once() {
+    let mut input = b"ODD ".to_vec();
+    input.resize(MAX_LINE - 1, b'\r');
+    let mut sniffer = Sniffer::default();
+    for end in 1..=input.len() {
+        assert_eq!(sniffer.sniff(&input[..end]), Sniff::NeedMore);
+        assert!(
+            end < 5 || sniffer.at == end,
+            "nothing is left for the next time"
+        );
+    }
+}

@@ -9,8 +9,8 @@ use super::meter::Traffic;
 use super::probation;
 use super::relay::{Cut, relay};
 use crate::Progress;
-use crate::sniff::{Sniff, sniff};
-use crate::tls::client_hello::{self, ClientHello};
+use crate::sniff::{Sniff, Sniffer, sniff};
+use crate::tls::client_hello::{ClientHello, HelloReader};
 use skillcell_core::{Adapter, EgressEvent, Host, Reason};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -164,15 +164,16 @@ async fn open(
     // On the web's ports the client speaks first, in TLS or HTTP; so it does where requests count.
     let web = inspect || matches!(to.port, 80 | 443);
     let patience = if web { FIRST_BYTES } else { CLIENT_FIRST };
+    let (mut sniffer, mut hello) = (Sniffer::default(), HelloReader::default());
     loop {
-        let step = match sniff(&bytes) {
+        let step = match sniffer.sniff(&bytes) {
             Sniff::NeedMore => None,
             Sniff::Http1 => Some(Kind::Http1),
             Sniff::Opaque if web => return Err((Reason::ProtocolNotAllowed, bytes)),
             Sniff::Opaque => Some(Kind::Opaque),
             Sniff::Http2 => return Err((Reason::ProtocolNotAllowed, bytes)),
             Sniff::Refused(_) => return Err((Reason::HttpMalformed, bytes)),
-            Sniff::Tls => match client_hello::read(&bytes) {
+            Sniff::Tls => match hello.read(&bytes) {
                 Progress::NeedMore => None,
                 Progress::Done(hello) => Some(Kind::Tls(hello)),
                 Progress::Malformed(_) => return Err((Reason::TlsMalformed, bytes)),

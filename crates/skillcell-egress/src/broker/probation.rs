@@ -10,8 +10,8 @@ use super::dial::dial;
 use super::meter::{Direction, Traffic};
 use super::relay::{Cut, pump, read, send};
 use crate::Progress;
-use crate::sniff::{Sniff, sniff};
-use crate::tls::client_hello;
+use crate::sniff::{Sniff, Sniffer};
+use crate::tls::client_hello::HelloReader;
 use skillcell_core::Reason;
 use tokio::net::TcpStream;
 
@@ -75,11 +75,12 @@ async fn watched(
     traffic: &Traffic,
 ) -> Result<Option<Reason>, Cut> {
     let (mut bytes, mut sent) = (first, 0);
+    let (mut sniffer, mut hello) = (Sniffer::default(), HelloReader::default());
     loop {
-        let done = match sniff(&bytes) {
+        let done = match sniffer.sniff(&bytes) {
             Sniff::Opaque => true,
             Sniff::NeedMore if bytes.len() < MAX_OPENING => false,
-            Sniff::Tls => match client_hello::read(&bytes) {
+            Sniff::Tls => match hello.read(&bytes) {
                 // Held: the name is in there.
                 Progress::NeedMore if bytes.len() < MAX_OPENING => {
                     if !more(client, &mut bytes).await? {

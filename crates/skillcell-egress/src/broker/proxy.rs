@@ -3,8 +3,7 @@
 use super::call::{Call, Destination, Refused};
 use super::converse::{converse, record_denied, reset};
 use super::http;
-use crate::Progress;
-use crate::http::{Head, parse_head};
+use crate::http::{Head, HeadReader};
 use skillcell_core::{Adapter, Host, Reason};
 use skillcell_policy::{Ask, Decision};
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const MAX_HEAD: usize = 64 << 10;
 
 pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
     let Ok(Some((head, mut buffer))) = timeout(PATIENCE, read_head(&mut client)).await else {
@@ -68,14 +66,16 @@ pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
 
 async fn read_head(client: &mut TcpStream) -> Option<(Head, Vec<u8>)> {
     let mut buffer = Vec::with_capacity(4096);
+    let mut reader = HeadReader::default();
     loop {
-        match parse_head(&buffer) {
-            Progress::Done(head) => return Some((head, buffer)),
-            Progress::NeedMore if buffer.len() < MAX_HEAD => {}
-            _ => return None,
-        }
+        let seen = buffer.len();
         if client.read_buf(&mut buffer).await.ok()? == 0 {
             return None;
+        }
+        // Only what is new: a head may come in crumbs.
+        let mut fresh = buffer.get(seen..).unwrap_or_default();
+        if let Some(head) = reader.feed(&mut fresh).ok()? {
+            return Some((head, buffer));
         }
     }
 }

@@ -35,64 +35,101 @@ pub struct ClientHello {
 
 /// `buffer` is all that the client sent so far, from the first byte.
 pub fn read(buffer: &[u8]) -> Progress<ClientHello> {
-    match reassemble(buffer).and_then(|message| message.as_deref().map(parse).transpose()) {
-        Ok(Some(hello)) => Progress::Done(hello),
-        Ok(None) => Progress::NeedMore,
-        Err(reason) => Progress::Malformed(reason),
+    HelloReader::default().read(buffer)
+}
+
+/// Reads a hello as it comes in, and looks at each byte once: a client may send it in crumbs.
+#[derive(Debug, Clone, Default)]
+pub struct HelloReader {
+    /// How much of the buffer has been taken.
+    at: usize,
+    /// Where the present record ends; `at` itself where the next header is due.
+    end: usize,
+    /// The message so far.
+    message: Vec<u8>,
+}
+
+impl HelloReader {
+    /// `buffer` is all that the client sent so far, from the first byte, and so begins with what it
+    /// was the last time.
+    pub fn read(&mut self, buffer: &[u8]) -> Progress<ClientHello> {
+        match self
+            .reassemble(buffer)
+            .and_then(|message| message.as_deref().map(parse).transpose())
+        {
+            Ok(Some(hello)) => Progress::Done(hello),
+            Ok(None) => Progress::NeedMore,
+            Err(reason) => Progress::Malformed(reason),
+        }
+    }
+
+    /// The message without its header, once it is complete. Says no as soon as a byte makes a yes
+    /// impossible, so that nobody waits for the rest.
+    fn reassemble(&mut self, buffer: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
+        loop {
+            let rest = buffer.get(self.at..).unwrap_or_default();
+            if self.at == self.end {
+                let Some(length) = record_length(rest)? else {
+                    return Ok(None);
+                };
+                self.at += RECORD_HEADER;
+                self.end = self.at + length;
+                if self.end > MAX_BYTES {
+                    return Err("the ClientHello is too long");
+                }
+                continue;
+            }
+            let left = self.end - self.at;
+            let present = rest.get(..left).unwrap_or(rest);
+            self.message.extend_from_slice(present);
+            self.at += present.len();
+            let announced = self.message.len() + self.end - self.at;
+
+            if self
+                .message
+                .first()
+                .is_some_and(|kind| *kind != CLIENT_HELLO)
+            {
+                return Err("the TLS handshake does not begin with a ClientHello");
+            }
+            if let Some(&[_, a, b, c]) = self.message.first_chunk::<MESSAGE_HEADER>() {
+                let total = MESSAGE_HEADER.saturating_add(
+                    usize::try_from(u32::from_be_bytes([0, a, b, c])).unwrap_or(usize::MAX),
+                );
+                if total > MAX_BYTES {
+                    return Err("the ClientHello is too long");
+                }
+                if announced > total {
+                    return Err("something follows the ClientHello in its TLS record");
+                }
+                if self.message.len() == total {
+                    return Ok(Some(self.message.split_off(MESSAGE_HEADER)));
+                }
+            }
+            if self.at < self.end {
+                return Ok(None);
+            }
+        }
     }
 }
 
-/// The message without its header, once it is complete. Says no as soon as a byte makes a yes
-/// impossible, so that nobody waits for the rest.
-fn reassemble(buffer: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
-    let mut message = Vec::new();
-    let mut rest = buffer;
-    let mut offset = 0;
-    loop {
-        let mut bytes = rest.iter();
-        if bytes.next().is_some_and(|kind| *kind != HANDSHAKE) {
-            return Err("a TLS record before the end of the ClientHello is not a handshake record");
-        }
-        if bytes.next().is_some_and(|major| *major != 3) {
-            return Err("a TLS record has an unknown version");
-        }
-        let Some((&[_, _, _, high, low], body)) = rest.split_first_chunk::<RECORD_HEADER>() else {
-            return Ok(None);
-        };
-        let length = usize::from(u16::from_be_bytes([high, low]));
-        if length == 0 || length > MAX_RECORD {
-            return Err("a TLS record is empty or too long");
-        }
-        offset += RECORD_HEADER + length;
-        if offset > MAX_BYTES {
-            return Err("the ClientHello is too long");
-        }
-        let announced = message.len() + length;
-        let present = body.get(..length).unwrap_or(body);
-        message.extend_from_slice(present);
-
-        if message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
-            return Err("the TLS handshake does not begin with a ClientHello");
-        }
-        if let Some(&[_, a, b, c]) = message.first_chunk::<MESSAGE_HEADER>() {
-            let total = MESSAGE_HEADER.saturating_add(
-                usize::try_from(u32::from_be_bytes([0, a, b, c])).unwrap_or(usize::MAX),
-            );
-            if total > MAX_BYTES {
-                return Err("the ClientHello is too long");
-            }
-            if announced > total {
-                return Err("something follows the ClientHello in its TLS record");
-            }
-            if message.len() == total {
-                return Ok(Some(message.split_off(MESSAGE_HEADER)));
-            }
-        }
-        let Some(next) = body.get(length..) else {
-            return Ok(None);
-        };
-        rest = next;
+/// Of the record that begins here, once its header is complete.
+fn record_length(header: &[u8]) -> Result<Option<usize>, &'static str> {
+    let mut bytes = header.iter();
+    if bytes.next().is_some_and(|kind| *kind != HANDSHAKE) {
+        return Err("a TLS record before the end of the ClientHello is not a handshake record");
     }
+    if bytes.next().is_some_and(|major| *major != 3) {
+        return Err("a TLS record has an unknown version");
+    }
+    let Some(&[_, _, _, high, low]) = header.first_chunk::<RECORD_HEADER>() else {
+        return Ok(None);
+    };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    if length == 0 || length > MAX_RECORD {
+        return Err("a TLS record is empty or too long");
+    }
+    Ok(Some(length))
 }
 
 const CUT: &str = "a length in the ClientHello does not fit";

@@ -198,3 +198,18 @@ proptest! {
         let _progress = read(&records(&with_header(&bytes), 100));
     }
 }
+
+#[test]
+fn a_hello_in_crumbs_is_what_it_is_whole_and_each_byte_is_taken_once() {
+    let message = message(&[extension(0x7777, &[7; 5000]), sni(b"example.com")]);
+    for size in [1, 7, 500, 16384] {
+        let stream = records(&message, size);
+        let mut reader = HelloReader::default();
+        for end in 0..stream.len() {
+            assert_eq!(reader.read(&stream[..end]), Progress::NeedMore);
+            let taken = stream[..end].len() - reader.at;
+            assert!(taken < RECORD_HEADER, "only a header waits to be complete");
+        }
+        assert_eq!(reader.read(&stream), read(&stream));
+    }
+}

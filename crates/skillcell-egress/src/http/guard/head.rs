@@ -63,7 +63,7 @@ pub fn parse_head(mut input: &[u8]) -> Progress<Head> {
 
 /// Judges each line when it is complete: nobody waits for the end of a head that is lost.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HeadReader {
+pub(crate) struct HeadReader {
     lines: Lines,
     length: usize,
     request: Option<(String, String, Version)>,
@@ -71,7 +71,8 @@ pub(super) struct HeadReader {
 }
 
 impl HeadReader {
-    pub(super) fn feed(&mut self, input: &mut &[u8]) -> Result<Option<Head>, HttpFault> {
+    /// Takes the head's bytes off `input`, which goes on where it went on the last time.
+    pub(crate) fn feed(&mut self, input: &mut &[u8]) -> Result<Option<Head>, HttpFault> {
         while let Some(line) = self.lines.next(input, MAX_HEAD)? {
             self.length += line.len() + 2;
             if self.request.is_none() {

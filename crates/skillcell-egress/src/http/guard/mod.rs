@@ -7,9 +7,9 @@ mod head;
 mod lines;
 
 pub use fault::HttpFault;
+pub(crate) use head::HeadReader;
 pub use head::{Framing, Head, Header, Version, parse_head};
 
-use head::HeadReader;
 use lines::Lines;
 
 /// Of a head, or of a body's trailers.
