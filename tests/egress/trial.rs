@@ -241,6 +241,20 @@ impl Report {
         result
     }
 
+    /// What the audit log has of the call's network.
+    pub fn events(&self) -> Vec<Value> {
+        let envelope = self.outcome().envelope();
+        let log = envelope["audit"]["log"].as_str().expect("a log");
+        let run = envelope["run_id"].as_str().expect("a run");
+        fs::read_to_string(log)
+            .expect("the log can be read")
+            .lines()
+            .filter(|line| line.contains(run))
+            .map(|line| serde_json::from_str(line).expect("the log is JSON lines"))
+            .filter(|event: &Value| event["event"] == "egress")
+            .collect()
+    }
+
     /// The body of an HTTP answer with status 200.
     #[track_caller]
     pub fn body(&self, name: &str) -> &str {

@@ -66,6 +66,33 @@ claim! {
 }
 
 claim! {
+    /// One intent, one decision, one event: also where the intent can't be read.
+    fn a_target_that_can_t_be_read_is_one_denial_and_one_event(cell) {
+        let report = Trial::new(cell, Grants::domain("api.example.com"))
+            .step("connect", "proxy_connect", json!({"target": "api.example.com:443:22"}))
+            .step("forward", "proxy_get", json!({"send": [get("api.example.com", "http://u@api.example.com/")]}))
+            .step("head", "proxy_get", json!({"send": ["GET http://api.example.com/ HTTP/1.1\r\n folded\r\n\r\n"]}))
+            .step("socks", "socks", json!({"host": "user@api.example.com", "port": 80}))
+            .step("bind", "socks", json!({"host": "api.example.com", "port": 80, "command": 2}))
+            .inside();
+        let denied: Vec<_> = report.events().into_iter().filter(|e| e["denied"].is_string()).collect();
+        for (step, adapter, shown, reason) in [
+            ("connect", "http_connect", "api.example.com:443:22", "http_malformed"),
+            ("forward", "http_forward", "http://u@api.example.com/", "http_malformed"),
+            ("head", "http_forward", "127.0.0.1:3128", "http_malformed"),
+            ("socks", "socks5", "user@api.example.com", "host_not_allowed"),
+            ("bind", "socks5", "127.0.0.1:1080", "protocol_not_allowed"),
+        ] {
+            report.failed(step);
+            report.denied(shown, reason);
+            let events = denied.iter().filter(|e| e["adapter"] == adapter && e["host"] == shown && e["denied"] == reason);
+            assert_eq!(events.count(), 1, "{step}: {denied:#?}\n{}", report.show());
+        }
+        assert_eq!(denied.len(), 5, "{denied:#?}");
+    }
+}
+
+claim! {
     fn a_tunnel_holds_its_client_to_the_name(cell) {
         let tag = format!("{}-tunnel", cell.mark());
         let fields = json!({

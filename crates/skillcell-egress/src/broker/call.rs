@@ -66,6 +66,20 @@ impl Call {
         Refused { reason, words }
     }
 
+    /// For what was asked for and has no destination, as the client wrote it: one event, one denial.
+    pub(crate) fn deny_as_shown(
+        &self,
+        adapter: Adapter,
+        shown: &str,
+        reason: Reason,
+        hint: String,
+    ) {
+        let mut event = EgressEvent::new(adapter, ledger::shown(shown), None);
+        event.denied = Some(reason);
+        self.ledger.event(event);
+        self.ledger.denial(shown, reason, hint);
+    }
+
     /// A new connection: policy first, then what the call may still spend.
     pub(crate) fn admit(&self, to: &Destination) -> Result<Admitted, Refused> {
         let (rule, inspect) = match self.decide(&to.host, Ask::Connect { port: to.port }) {

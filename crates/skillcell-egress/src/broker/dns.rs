@@ -154,19 +154,12 @@ impl NameServer {
             return Answer::Refused;
         }
         if self.call.meter.host(&host).is_err() {
-            self.call.ledger.denial(
-                query.name(),
-                Reason::NetworkBudgetExceeded,
-                hint::budget(Spent::Hosts),
-            );
+            let (reason, hint) = (Reason::NetworkBudgetExceeded, hint::budget(Spent::Hosts));
+            self.call
+                .deny_as_shown(Adapter::Dns, query.name(), reason, hint);
             return Answer::Refused;
         }
-        let mut event = EgressEvent::new(Adapter::Dns, name.to_string(), None);
-        event.rule = Some(rule);
-        self.call.ledger.event(event);
-        if !matches!(self.call.dialler.resolve(name).await, Ok(found) if !found.is_empty()) {
-            return Answer::NxDomain;
-        }
+        // Before it is asked for outside, so that there is one thing to say of it.
         let Some(synthetic) = self.call.names.assign(name) else {
             self.record(
                 query.name(),
@@ -176,6 +169,12 @@ impl NameServer {
             );
             return Answer::Refused;
         };
+        let mut event = EgressEvent::new(Adapter::Dns, name.to_string(), None);
+        event.rule = Some(rule);
+        self.call.ledger.event(event);
+        if !matches!(self.call.dialler.resolve(name).await, Ok(found) if !found.is_empty()) {
+            return Answer::NxDomain;
+        }
         Answer::Address(if query.kind() == TYPE_A {
             synthetic.v4()
         } else {

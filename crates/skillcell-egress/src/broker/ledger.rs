@@ -69,6 +69,12 @@ impl Ledger {
     }
 }
 
+/// What a client wrote in place of a host, no longer than a host can be.
+pub(crate) fn shown(text: &str) -> String {
+    const LONGEST: usize = 255;
+    text.chars().take(LONGEST).collect()
+}
+
 /// `host:port` as people write it.
 pub(crate) fn target(host: &Host, port: Option<u16>) -> String {
     match (host, port) {

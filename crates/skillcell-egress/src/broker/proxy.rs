@@ -3,8 +3,8 @@
 use super::call::{Call, Destination, Refused};
 use super::converse::{converse, record_denied, reset};
 use super::http;
-use crate::http::{Head, HeadReader};
-use skillcell_core::{Adapter, Host, Reason};
+use crate::http::{Head, HeadReader, HttpFault};
+use skillcell_core::{Adapter, HTTP_PROXY_PORT, Host, Reason};
 use skillcell_policy::{Ask, Decision};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,31 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
-    let Ok(Some((head, mut buffer))) = timeout(PATIENCE, read_head(&mut client)).await else {
-        client.write_all(http::BAD_REQUEST).await.unwrap_or(());
-        reset(&client);
-        return;
+    let (head, mut buffer) = match timeout(PATIENCE, read_head(&mut client)).await {
+        Ok(Ok(Some(read))) => read,
+        Ok(Err(fault)) => {
+            let hint = format!("{fault}; no policy allows a request that can be read in two ways");
+            let shown = format!("127.0.0.1:{HTTP_PROXY_PORT}");
+            call.deny_as_shown(Adapter::HttpForward, &shown, Reason::HttpMalformed, hint);
+            client.write_all(http::BAD_REQUEST).await.unwrap_or(());
+            return;
+        }
+        // It left, or said nothing in time, and so wanted nothing.
+        Ok(Ok(None)) | Err(_) => {
+            client.write_all(http::BAD_REQUEST).await.unwrap_or(());
+            reset(&client);
+            return;
+        }
     };
     let connect = head.method == "CONNECT";
+    let adapter = if connect {
+        Adapter::HttpConnect
+    } else {
+        Adapter::HttpForward
+    };
     let Some((host, port)) = destination(&head.target, connect) else {
-        call.ledger.denial(
-            &head.target,
-            Reason::HttpMalformed,
-            "the proxy takes CONNECT host:port, or a whole http:// address".into(),
-        );
+        let hint = "the proxy takes CONNECT host:port, or a whole http:// address".to_owned();
+        call.deny_as_shown(adapter, &head.target, Reason::HttpMalformed, hint);
         client.write_all(http::BAD_REQUEST).await.unwrap_or(());
         return;
     };
@@ -35,11 +48,7 @@ pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
         Host::Name(_) => host,
     };
     let to = Destination {
-        adapter: if connect {
-            Adapter::HttpConnect
-        } else {
-            Adapter::HttpForward
-        },
+        adapter,
         host,
         port,
     };
@@ -64,18 +73,19 @@ pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
     }
 }
 
-async fn read_head(client: &mut TcpStream) -> Option<(Head, Vec<u8>)> {
+/// `None` when the client leaves before its head is complete.
+async fn read_head(client: &mut TcpStream) -> Result<Option<(Head, Vec<u8>)>, HttpFault> {
     let mut buffer = Vec::with_capacity(4096);
     let mut reader = HeadReader::default();
     loop {
         let seen = buffer.len();
-        if client.read_buf(&mut buffer).await.ok()? == 0 {
-            return None;
+        if !matches!(client.read_buf(&mut buffer).await, Ok(n) if n > 0) {
+            return Ok(None);
         }
         // Only what is new: a head may come in crumbs.
         let mut fresh = buffer.get(seen..).unwrap_or_default();
-        if let Some(head) = reader.feed(&mut fresh).ok()? {
-            return Some((head, buffer));
+        if let Some(head) = reader.feed(&mut fresh)? {
+            return Ok(Some((head, buffer)));
         }
     }
 }

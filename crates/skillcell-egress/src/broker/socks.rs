@@ -3,7 +3,7 @@
 use super::call::{Call, Destination};
 use super::converse::{converse, record_denied, reset};
 use crate::socks5::{Handshake, Reply, Step, Target};
-use skillcell_core::{Adapter, Host, Reason};
+use skillcell_core::{Adapter, Host, Reason, SOCKS_PORT};
 use skillcell_policy::{Ask, Decision};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,12 @@ async fn negotiate(call: &Call, client: &mut TcpStream) -> Option<(Host, u16, Ve
         let (target, port) = match step {
             Step::NeedMore => continue,
             Step::Connect { target, port } => (target, port),
-            Step::Failed(_) => return None,
+            Step::Failed(why) => {
+                let shown = format!("127.0.0.1:{SOCKS_PORT}");
+                let hint = format!("{why}; no policy allows more than SOCKS5 connections");
+                call.deny_as_shown(Adapter::Socks5, &shown, Reason::ProtocolNotAllowed, hint);
+                return None;
+            }
         };
         let host = match target {
             Target::Address(address) => Ok(by_address(call, address)),
@@ -65,11 +70,8 @@ async fn negotiate(call: &Call, client: &mut TcpStream) -> Option<(Host, u16, Ve
         return match host {
             Ok(host) => Some((host, port, rest)),
             Err(text) => {
-                call.ledger.denial(
-                    &text,
-                    Reason::HostNotAllowed,
-                    "this is no host name that a rule could allow".into(),
-                );
+                let hint = "this is no host name that a rule could allow".to_owned();
+                call.deny_as_shown(Adapter::Socks5, &text, Reason::HostNotAllowed, hint);
                 client.write_all(&Reply::NotAllowed.bytes()).await.ok()?;
                 None
             }
