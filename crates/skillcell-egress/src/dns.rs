@@ -59,6 +59,8 @@ pub enum Answer {
     Address(IpAddr),
     NoData,
     NxDomain,
+    /// Nobody could say: asking again may help.
+    ServFail,
     Refused,
 }
 
@@ -129,6 +131,7 @@ impl Query {
         };
         let code: u16 = match answer {
             Answer::Address(_) | Answer::NoData => 0,
+            Answer::ServFail => 2,
             Answer::NxDomain => 3,
             Answer::Refused => 5,
         };

@@ -142,3 +142,18 @@ claim! {
         report.failed("prefixed");
     }
 }
+
+claim! {
+    /// As outside: whoever is told that a name doesn't exist need not ask again.
+    fn a_name_whose_server_fails_is_not_called_absent(cell) {
+        let trial = Trial::new(cell, Grants::domain("*.example.com"))
+            .step("absent", "dns", json!({"host": "absent.example.com", "type": A}))
+            .step("broken", "dns", json!({"host": "broken.rebind.example.com", "type": A}));
+        for report in [trial.outside(), trial.inside()] {
+            for (step, code) in [("absent", "rcode 3"), ("broken", "rcode 2")] {
+                let failed = report.failed(step);
+                assert!(failed["detail"].as_str().is_some_and(|d| d.contains(code)), "{step}\n{}", report.show());
+            }
+        }
+    }
+}

@@ -38,9 +38,18 @@ type Lookup = tokio::sync::Mutex<Option<(Instant, Vec<IpAddr>)>>;
 #[derive(Debug)]
 pub(crate) enum DialError {
     Refused(Refused),
-    /// The name has no address, or its servers didn't answer.
-    Unresolved(String),
+    Unresolved(Unresolved),
     Unreachable(io::Error),
+}
+
+/// Why there is no address for a name.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unresolved {
+    #[error("the name has no address")]
+    Absent,
+    /// The resolver failed, or didn't answer.
+    #[error("{0}")]
+    Failed(String),
 }
 
 impl Dialler {
@@ -68,7 +77,7 @@ impl Dialler {
     }
 
     /// Every address of a name. Asked only for names that policy allows.
-    pub(crate) async fn resolve(&self, name: &DomainName) -> Result<Vec<IpAddr>, String> {
+    pub(crate) async fn resolve(&self, name: &DomainName) -> Result<Vec<IpAddr>, Unresolved> {
         let lookup = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(name.clone()).or_default())
@@ -84,13 +93,16 @@ impl Dialler {
         Ok(addresses)
     }
 
-    async fn ask(&self, name: &DomainName) -> Result<Vec<IpAddr>, String> {
+    async fn ask(&self, name: &DomainName) -> Result<Vec<IpAddr>, Unresolved> {
         // The closing dot keeps the host's search list out of it.
         let lookup = self.resolver.lookup_ip(format!("{name}."));
         match timeout(RESOLVE_TIMEOUT, lookup).await {
             Ok(Ok(found)) => Ok(found.iter().take(MAX_ADDRESSES).collect()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("the resolver didn't answer in time".to_owned()),
+            Ok(Err(error)) if error.is_no_records_found() => Err(Unresolved::Absent),
+            Ok(Err(error)) => Err(Unresolved::Failed(error.to_string())),
+            Err(_) => Err(Unresolved::Failed(
+                "the resolver didn't answer in time".to_owned(),
+            )),
         }
     }
 }
@@ -128,7 +140,7 @@ pub(crate) async fn dial(call: &Call, to: &Destination) -> Result<TcpStream, Dia
                 DialError::Refused(call.refuse(to, Reason::AddressNotPublic, hint))
             }
             Some((_, reason, rule)) => DialError::Refused(call.deny(to, reason, rule.as_deref())),
-            None => DialError::Unresolved("the name has no address".to_owned()),
+            None => DialError::Unresolved(Unresolved::Absent),
         });
     }
     race(alternate(permitted))

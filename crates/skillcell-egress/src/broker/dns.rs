@@ -3,6 +3,7 @@
 //! address that stands for it in this call alone.
 
 use super::call::Call;
+use super::dial::Unresolved;
 use super::hint;
 use super::meter::Spent;
 use crate::dns::{Answer, Query, TYPE_A, TYPE_AAAA};
@@ -172,8 +173,11 @@ impl NameServer {
         let mut event = EgressEvent::new(Adapter::Dns, name.to_string(), None);
         event.rule = Some(rule);
         self.call.ledger.event(event);
-        if !matches!(self.call.dialler.resolve(name).await, Ok(found) if !found.is_empty()) {
-            return Answer::NxDomain;
+        match self.call.dialler.resolve(name).await {
+            Ok(found) if !found.is_empty() => {}
+            Ok(_) | Err(Unresolved::Absent) => return Answer::NxDomain,
+            // A client must not remember as absent what is only out of reach.
+            Err(Unresolved::Failed(_)) => return Answer::ServFail,
         }
         Answer::Address(if query.kind() == TYPE_A {
             synthetic.v4()
