@@ -171,3 +171,32 @@ value = {'last': texts[2], 'keys': keys, 'inside': any('PRIVATE KEY' in text for
         assert_ne!(first["last"], second["last"], "every call has its own");
     }
 }
+
+claim! {
+    /// After a handshake nobody reads along, so a server that repeats "101" must not end the looking.
+    fn only_a_server_that_proves_it_speaks_websocket_is_let_alone(cell) {
+        let tag = format!("{}-upgraded", cell.mark());
+        let ask = |path: &str| json!({
+            "host": "api.example.com", "port": 8081, "expect": "tag",
+            "send": [
+                format!("GET {path} HTTP/1.1\r\nHost: api.example.com:8081\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"),
+                format!("GET /admin?tag={tag}{path} HTTP/1.1\r\nHost: api.example.com\r\n\r\n"),
+            ],
+        });
+        let grants = Grants::egress(
+            "{domains: [api.example.com], ports: [8081], http: [{methods: [GET], paths: [\"/right\", \"/wrong\"]}]}",
+        );
+        let trial = Trial::new(cell, grants)
+            .step("right", "connect", ask("/right"))
+            .step("wrong", "connect", ask("/wrong"));
+        trial.prove();
+        let before = network().arrived(&format!("{tag}/wrong")).len();
+        assert!(before > 0, "the counter-proof arrives");
+        let report = trial.inside();
+        report.ok("right");
+        report.failed("wrong");
+        report.denied("api.example.com:8081", "protocol_not_allowed");
+        assert_eq!(network().arrived(&format!("{tag}/wrong")).len(), before);
+    }
+}

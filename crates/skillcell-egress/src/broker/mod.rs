@@ -1,6 +1,7 @@
 //! Serves one call's door from outside the cell: names, connections and proxies, all of them
 //! through one decision. Runs on a thread of its own and ends with the call.
 
+mod base64;
 mod call;
 mod converse;
 mod dial;

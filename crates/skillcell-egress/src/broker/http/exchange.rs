@@ -9,6 +9,7 @@ use super::body::{BoxError, Outgoing};
 use super::guarded::Switch;
 use super::split_authority;
 use super::upstream::{self, ConnectError, Connector, Offer, Scheme, Upstream};
+use super::websocket::{self, Handshake};
 use crate::http::HttpFault;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
@@ -172,7 +173,9 @@ impl Exchange {
                 "a header that changes the method is not allowed where requests are restricted";
             return Err(self.refuse(Reason::HttpRequestNotAllowed, Some(hint.to_owned())));
         }
-        if wants_websocket(request.headers()) && !self.call.secrets.all_bound_to(&self.to.host) {
+        if websocket::is_asked_for(request.headers())
+            && !self.call.secrets.all_bound_to(&self.to.host)
+        {
             let hint = "in a call with secrets a WebSocket goes only to hosts that they are bound to: its frames can't be searched for them";
             return Err(self.refuse(Reason::ProtocolNotAllowed, Some(hint.to_owned())));
         }
@@ -245,7 +248,9 @@ impl Exchange {
         path_and_query: String,
         switch: Option<Switch>,
     ) -> Answer {
-        let upgrade = switch.filter(|_| wants_websocket(request.headers()));
+        // Half a request for a WebSocket is none: it goes on without its wish.
+        let handshake = Handshake::of(request.method(), request.headers());
+        let upgrade = switch.zip(handshake);
         let client_side = upgrade.is_some().then(|| hyper::upgrade::on(&mut request));
         let (mut parts, body) = request.into_parts();
         // To an address the client's own words for the host go on; a name is written anew.
@@ -292,13 +297,22 @@ impl Exchange {
             Err(error) => return self.unreachable(&error),
         };
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let (Some(switch), Some(client_side)) = (upgrade, client_side) else {
+            let (Some((switch, handshake)), Some(client_side)) = (upgrade, client_side) else {
                 return told(
                     StatusCode::BAD_GATEWAY,
                     None,
                     "skillcell: the server changed the protocol unasked",
                 );
             };
+            if !handshake.is_accepted(response.headers()) {
+                let hint = "the server's answer doesn't fit the key of the WebSocket: it changes to something else, which no rule allows";
+                let refused = self.refuse(Reason::ProtocolNotAllowed, Some(hint.to_owned()));
+                return told(
+                    StatusCode::BAD_GATEWAY,
+                    Some(refused.reason),
+                    &refused.words,
+                );
+            }
             switch.turn();
             let server_side = hyper::upgrade::on(&mut response);
             let tunnel = tokio::spawn(Arc::clone(&self).tunnel(client_side, server_side));
@@ -404,12 +418,6 @@ impl Exchange {
         // Whichever breaks first ends both; the two ends have seen it.
         drop(tokio::try_join!(out, into));
     }
-}
-
-fn wants_websocket(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::UPGRADE)
-        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
 /// Takes out what belongs to one connection, and what `Connection` says belongs to it.

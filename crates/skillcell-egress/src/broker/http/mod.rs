@@ -5,6 +5,7 @@ mod body;
 mod exchange;
 mod guarded;
 mod upstream;
+mod websocket;
 
 use super::call::{Call, Destination, Refused};
 use super::converse::Ended;
