@@ -2,7 +2,7 @@
 
 use crate::claim;
 use crate::network::{cell_at, network};
-use crate::trial::{Grants, Trial, assert_nothing_arrived};
+use crate::trial::{Grants, Trial, assert_nothing_arrived, one_at_a_time};
 use serde_json::json;
 use skillcell_tests::{Level, User};
 
@@ -182,6 +182,35 @@ claim! {
 }
 
 claim! {
+    /// The name server's, and the proxies': a rule for the same port of somebody else takes nothing away.
+    fn the_door_s_own_ports_can_be_named_too(cell) {
+        let question = json!({"host": "api.example.com", "type": 1, "over": "tcp"});
+        let mut elsewhere = question.clone();
+        elsewhere["server"] = "192.0.2.53".into();
+        let tunnel = json!({"target": "198.51.100.10:5432", "send": ["ping"], "expect": "ping"});
+        let mut far = tunnel.clone();
+        far["proxy"] = "198.51.100.10".into();
+        let rules = "{domains: [api.example.com], ports: [443]}, {cidrs: [192.0.2.53/32], ports: [53]}, \
+             {cidrs: [198.51.100.10/32], ports: [3128, 1080, 5432]}";
+        let trial = Trial::new(cell, Grants::egress(rules))
+            .step("another name server", "dns", elsewhere)
+            .step("another proxy", "proxy_connect", far)
+            .step("name server", "dns", question);
+        let _turn = one_at_a_time(); // its tunnels are counted by another test
+        trial.prove();
+        let report = trial
+            .step("proxy", "proxy_connect", tunnel)
+            .step("socks", "socks", json!({"address": "198.51.100.10", "port": 5432, "send": ["ping"], "expect": "ping"}))
+            .step("by name", "urllib", json!({"url": "https://api.example.com/hello"}))
+            .inside();
+        for step in ["another name server", "another proxy", "name server", "proxy", "socks", "by name"] {
+            report.ok(step);
+        }
+        report.nothing_denied();
+    }
+}
+
+claim! {
     fn deny_entries_win(cell) {
         let rules = "egress: [{domains: [\"*.example.com\"], ports: [443]}], deny: [{domains: [other.example.com]}]";
         let mut grants = Grants::egress("{domains: [\"*.example.com\"], ports: [443]}");
@@ -223,7 +252,7 @@ with socket.create_connection(('127.0.0.1', 7777), timeout=5) as client:
         let grants = Grants::domain("api.example.com");
         let trial = Trial::new(cell, grants.clone()).step("own server", "python", json!({"code": code}));
         // Outside of cells the port is there once.
-        let _turn = crate::trial::one_at_a_time();
+        let _turn = one_at_a_time();
         trial.prove();
         assert_eq!(trial.inside().ok("own server"), "mine");
     }

@@ -15,6 +15,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 /// Connections that may wait to be accepted; a burst of a few hundred must not be refused.
 const BACKLOG: i32 = 1024;
 
+const DNS_PORT: u16 = 53;
+
 /// Brings `lo` up in the current network namespace.
 pub(crate) fn loopback_up() -> Result<()> {
     let socket = socket_with(
@@ -38,19 +40,22 @@ pub(crate) fn loopback_up() -> Result<()> {
 
 /// The two sockets on 127.0.0.1:53 that the supervisor serves from outside.
 pub(crate) fn dns_sockets() -> Result<(OwnedFd, OwnedFd)> {
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 53);
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, DNS_PORT);
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let udp = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None).during(Step::Dns)?;
     bind(&udp, &address).during(Step::Dns)?;
     let tcp =
         socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).during(Step::Dns)?;
+    // A rule may name port 53 of somebody else: see `listener`.
+    sockopt::set_socket_reuseport(&tcp, true).during(Step::Dns)?;
     bind(&tcp, &address).during(Step::Dns)?;
     listen(&tcp, 16).during(Step::Dns)?;
     Ok((udp, tcp))
 }
 
 /// One listener for each granted port, on every address, then the two proxies on loopback. A
-/// granted port that is a proxy's takes that proxy's place: its listener has loopback too.
+/// granted port that is a proxy's takes that proxy's place: its listener has loopback too, and the
+/// supervisor tells by the address which of the two is meant.
 pub(crate) fn doors(ports: &[u16]) -> Result<Vec<OwnedFd>> {
     let mut doors = Vec::with_capacity(ports.len() + 2);
     for port in ports {
@@ -88,6 +93,11 @@ fn listener(family: AddressFamily, address: SocketAddr) -> Result<OwnedFd> {
     let socket = socket_with(family, SocketType::STREAM, flags, None).during(Step::Door)?;
     if family == AddressFamily::INET6 {
         sockopt::set_ipv6_v6only(&socket, false).during(Step::Door)?;
+    }
+    if address.port() == DNS_PORT {
+        // Beside the name server's listener, which is on one address and so comes first there. It
+        // takes a capability to bind below 1024, so no skill can join the two.
+        sockopt::set_socket_reuseport(&socket, true).during(Step::Door)?;
     }
     bind(&socket, &address).during(Step::Door)?;
     listen(&socket, BACKLOG).during(Step::Door)?;

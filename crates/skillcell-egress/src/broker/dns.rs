@@ -95,8 +95,10 @@ impl NameServer {
             let Some(answer) = self.answer(&question).await else {
                 return Ok(());
             };
-            client.write_u16(answer.len() as u16).await?;
-            client.write_all(&answer).await?;
+            // In one piece: there are clients that take one segment for the whole answer (RFC 7766, 8).
+            let mut framed = (answer.len() as u16).to_be_bytes().to_vec();
+            framed.extend_from_slice(&answer);
+            client.write_all(&framed).await?;
         }
     }
 
