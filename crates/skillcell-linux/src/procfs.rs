@@ -1,5 +1,7 @@
 //! Reads about processes of a cell, from outside.
 
+use std::io;
+
 /// Memory of another process; short at the end of a mapping, `None` where it can't be read.
 pub(crate) fn read_memory(pid: u32, address: u64, max: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; max];
@@ -35,35 +37,71 @@ pub fn family(tid: u32) -> Option<(u32, u32)> {
     Some((field("Tgid:")?, field("PPid:")?))
 }
 
-/// Children of all threads of a process, by number.
+/// Children of all threads of a process, by number; none where they can't be found out.
 pub fn children(pid: u32) -> Vec<u32> {
+    try_children(pid).unwrap_or_default()
+}
+
+fn try_children(pid: u32) -> io::Result<Vec<u32>> {
     // Kernels without CONFIG_PROC_CHILDREN have no such files. Finding nobody would mean that no
     // quota is held and nothing is killed, so there every process is asked for its parent.
     if !std::path::Path::new("/proc/thread-self/children").exists() {
         return children_by_parent(pid);
     }
     let mut found = Vec::new();
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
-        return found;
-    };
-    for task in tasks.flatten() {
-        if let Ok(list) = std::fs::read_to_string(task.path().join("children")) {
-            found.extend(
-                list.split_ascii_whitespace()
-                    .filter_map(|p| p.parse::<u32>().ok()),
-            );
-        }
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let list = match std::fs::read_to_string(task?.path().join("children")) {
+            Err(error) if is_gone(&error) => continue,
+            list => list?,
+        };
+        found.extend(
+            list.split_ascii_whitespace()
+                .filter_map(|p| p.parse::<u32>().ok()),
+        );
     }
-    found
+    Ok(found)
 }
 
 /// As `children`, from the parent that each process of the host names.
-fn children_by_parent(parent: u32) -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| status_field(*pid, "PPid:") == Some(parent.into()))
-        .collect()
+fn children_by_parent(parent: u32) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|n| n.parse().ok()) else {
+            continue;
+        };
+        if status_field(pid, "PPid:") == Some(parent.into()) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// A thread or process that has ended since it was listed.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// Threads of all processes below a living one. What can't be counted is an error, not nobody: a
+/// limit is held against this.
+pub fn tasks_below(root: u32) -> io::Result<u64> {
+    let mut tasks = 0;
+    let mut waiting = try_children(root)?;
+    while let Some(pid) = waiting.pop() {
+        match threads_of(pid).and_then(|threads| Ok((threads, try_children(pid)?))) {
+            Err(error) if is_gone(&error) => {}
+            Err(error) => return Err(error),
+            Ok((threads, children)) => {
+                tasks += threads;
+                waiting.extend(children);
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+fn threads_of(pid: u32) -> io::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    field(&status, "Threads:").ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// All descendants, nearest first. Orphans of a cell hang below its init, so none is missed.
@@ -139,8 +177,15 @@ pub fn cpu_millis(pid: u32) -> u64 {
 }
 
 fn status_field(pid: u32, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    text.lines()
+    field(
+        &std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?,
+        name,
+    )
+}
+
+fn field(status: &str, name: &str) -> Option<u64> {
+    status
+        .lines()
         .find_map(|l| l.strip_prefix(name))?
         .split_ascii_whitespace()
         .next()?
@@ -159,9 +204,17 @@ mod tests {
             .spawn()
             .unwrap_or_else(|e| panic!("{e}"));
         let (me, pid) = (std::process::id(), child.id());
-        let found = [children(me), children_by_parent(me)];
+        let found = [children(me), children_by_parent(me).unwrap_or_default()];
+        let tasks = tasks_below(me).unwrap_or_else(|e| panic!("{e}"));
         child.kill().unwrap_or_else(|e| panic!("{e}"));
         child.wait().unwrap_or_else(|e| panic!("{e}"));
         assert!(found.iter().all(|f| f.contains(&pid)), "{found:?}");
+        assert!(tasks >= 1, "{tasks}");
+    }
+
+    #[test]
+    fn what_can_t_be_counted_is_an_error_and_not_nobody() {
+        const NO_PROCESS: u32 = u32::MAX;
+        assert!(tasks_below(NO_PROCESS).is_err());
     }
 }

@@ -69,11 +69,9 @@ impl Eyes {
         let Some((root, limit)) = self.scene.fork_limit else {
             return Ok(Answer::Continue);
         };
-        let tasks: u64 = procfs::descendants(root)
-            .iter()
-            .map(|p| procfs::threads(*p))
-            .sum();
-        if tasks < limit {
+        // Whoever asks is one of them: an error, and a count without the asker, mean that they
+        // can't be counted.
+        if procfs::tasks_below(root).is_ok_and(|tasks| (1..limit).contains(&tasks)) {
             return Ok(Answer::Continue);
         }
         self.forks_denied += 1;
