@@ -23,7 +23,31 @@ claim! {
         let report = trial.inside();
         for step in ["api.example.com:443", "198.51.100.10:9999", "203.0.113.5:9999"] {
             report.failed(step);
+            report.denied(step, "protocol_not_allowed");
         }
+        assert_eq!(network().arrived(&tag).len(), before);
+    }
+}
+
+claim! {
+    /// Told by the kernel, and not recorded: `getaddrinfo` connects datagram sockets too.
+    fn datagrams_on_a_connected_socket_go_nowhere(cell) {
+        let code = "
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stream:
+    stream.settimeout(3)
+    stream.connect((args['host'], 443))
+    stream.send(args['data'].encode())
+    value = stream.recv(4096).decode()
+";
+        let tag = format!("{}-connected", cell.mark());
+        // The world's own end of the wire, which is where its answers come from.
+        let trial = Trial::new(cell, Grants::egress("{cidrs: [192.0.2.1/32], ports: [443]}"))
+            .step("connected", "python", json!({"code": code, "args": {"host": "192.0.2.1", "data": tag}}));
+        trial.prove();
+        let before = network().arrived(&tag).len();
+        assert_eq!(before, 1, "the counter-proof arrives");
+        assert_eq!(trial.inside().failed("connected")["error"], "ConnectionRefusedError");
         assert_eq!(network().arrived(&tag).len(), before);
     }
 }
