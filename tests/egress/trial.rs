@@ -105,6 +105,10 @@ impl<'a> Trial<'a> {
             self.cell.command("/usr/bin/python3")
         };
         command.arg("-B").arg(self.bundle().join("skill.py"));
+        // A step that believes what a cell offers believes the test authority here.
+        for variable in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"] {
+            command.env(variable, network().authority());
+        }
         let finished = Child::spawn(command, Some(self.params().to_string().as_bytes())).finish();
         let results = serde_json::from_str(&finished.stdout).unwrap_or_else(|e| {
             panic!(

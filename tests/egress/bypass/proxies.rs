@@ -50,12 +50,18 @@ claim! {
             "api.example.com\0.evil.example.net:443", "api.example.com\t:443", "evil.example.net\\@api.example.com:443",
             "api.example.com:443:22", "[::ffff:169.254.169.254]:443", "api.example.com:0443x", ":443", "api.example.com",
         ];
+        let mut outside = Trial::new(cell, Grants::none());
         let mut trial = Trial::new(cell, Grants::domain("api.example.com"))
             .step("permitted", "proxy_connect", json!({
                 "target": "api.example.com:443", "sni": "api.example.com", "send": [get("api.example.com", "/hello")],
             }));
         for target in targets {
+            outside = outside.step(target, "proxy_connect", json!({"target": target, "proxy": OPEN_PROXY}));
             trial = trial.step(target, "proxy_connect", json!({"target": target}));
+        }
+        {
+            let _turn = one_at_a_time(); // its tunnels are counted by another test
+            outside.prove();
         }
         let report = trial.inside();
         report.ok("permitted");
@@ -113,27 +119,42 @@ claim! {
 claim! {
     fn a_forwarded_request_is_for_the_host_that_it_names_twice(cell) {
         let tag = format!("{}-forward", cell.mark());
-        let ask = |target: &str, host: &str| json!({
-            "send": [format!("GET {target}?tag={tag} HTTP/1.1\r\nHost: {host}\r\n\r\n")],
-        });
-        let trial = Trial::new(cell, Grants::domain("api.example.com"))
-            .step("permitted", "proxy_get", json!({"send": [get("api.example.com", "http://api.example.com/hello")]}))
-            .step("host differs", "proxy_get", ask("http://api.example.com/hello", "evil.example.net"))
-            .step("target differs", "proxy_get", ask("http://evil.example.net/hello", "api.example.com"))
-            .step("user information", "proxy_get", ask("http://api.example.com@evil.example.net/hello", "api.example.com"))
-            .step("metadata", "proxy_get", ask("http://169.254.169.254/hello", "169.254.169.254"))
-            .step("the proxy itself", "proxy_get", ask("http://127.0.0.1:3128/hello", "127.0.0.1:3128"))
-            .step("second differs", "proxy_get", json!({"send": [
+        let ask = |target: &str, host: &str| json!([format!("GET {target}?tag={tag} HTTP/1.1\r\nHost: {host}\r\n\r\n")]);
+        let steps = [
+            ("host differs", ask("http://api.example.com/hello", "evil.example.net")),
+            ("target differs", ask("http://evil.example.net/hello", "api.example.com")),
+            ("user information", ask("http://api.example.com@evil.example.net/hello", "api.example.com")),
+            ("metadata", ask("http://169.254.169.254/hello", "169.254.169.254")),
+            ("second differs", json!([
                 get("api.example.com", "http://api.example.com/hello"),
                 get("evil.example.net", &format!("http://evil.example.net/hello?tag={tag}")),
-            ]}));
-        let report = trial.inside();
+            ])),
+        ];
+        let mut outside = Trial::new(cell, Grants::none());
+        let mut inside = Trial::new(cell, Grants::domain("api.example.com"))
+            .step("permitted", "proxy_get", json!({"send": [get("api.example.com", "http://api.example.com/hello")]}))
+            // Elsewhere it would turn in circles.
+            .step("the proxy itself", "proxy_get", json!({"send": ask("http://127.0.0.1:3128/hello", "127.0.0.1:3128")}));
+        for (name, send) in &steps {
+            outside = outside.step(name, "proxy_get", json!({"send": send, "proxy": OPEN_PROXY}));
+            inside = inside.step(name, "proxy_get", json!({"send": send}));
+        }
+        let requests = || {
+            let mut arrived = network().arrived(&tag);
+            arrived.retain(|a| a["event"] == "request");
+            arrived
+        };
+        outside.prove();
+        let before = requests().len();
+        assert_eq!(before, steps.len(), "the counter-proof arrives: {:#?}", requests());
+        let report = inside.inside();
         report.ok("permitted");
-        for step in ["host differs", "target differs", "user information", "metadata", "the proxy itself", "second differs"] {
-            report.failed(step);
+        report.failed("the proxy itself");
+        for (name, _) in &steps {
+            report.failed(name);
         }
         report.denied_for_one_of("api.example.com", &["http_host_mismatch", "http_malformed"]);
-        assert!(network().arrived(&tag).is_empty(), "{:#?}", network().arrived(&tag));
+        assert_eq!(requests().len(), before, "{:#?}", requests());
     }
 }
 
@@ -165,22 +186,29 @@ claim! {
             "[::ffff:169.254.169.254]", "evil.example.net", "localhost", "127.0.0.1",
         ];
         let send = json!([get("api.example.com", "/hello")]);
-        let mut trial = Trial::new(cell, Grants::domain("api.example.com"))
-            .step("permitted", "socks", json!({"host": "api.example.com", "port": 80, "send": send}))
-            .step("other port", "socks", json!({"host": "api.example.com", "port": 22, "listen": true}))
-            .step("address", "socks", json!({"address": "198.51.100.10", "port": 80, "send": send}))
-            .step("bind", "socks", json!({"host": "api.example.com", "port": 80, "command": 2, "send": send}))
-            .step("udp", "socks", json!({"host": "api.example.com", "port": 80, "command": 3, "send": send}));
+        let mut steps = vec![
+            ("other port".to_owned(), json!({"host": "api.example.com", "port": 22, "listen": true})),
+            ("address".to_owned(), json!({"address": "198.51.100.10", "port": 80, "send": send})),
+            ("bind".to_owned(), json!({"host": "api.example.com", "port": 80, "command": 2, "send": send})),
+            ("udp".to_owned(), json!({"host": "api.example.com", "port": 80, "command": 3, "send": send})),
+        ];
         for name in names {
-            trial = trial.step(&format!("name {name:?}"), "socks", json!({"host": name, "port": 80, "send": send}));
+            steps.push((format!("name {name:?}"), json!({"host": name, "port": 80, "send": send})));
         }
-        let report = trial.inside();
+        let mut outside = Trial::new(cell, Grants::none());
+        let mut inside = Trial::new(cell, Grants::domain("api.example.com"))
+            .step("permitted", "socks", json!({"host": "api.example.com", "port": 80, "send": send}));
+        for (name, fields) in &steps {
+            inside = inside.step(name, "socks", fields.clone());
+            let mut fields = fields.clone();
+            fields["proxy"] = OPEN_PROXY.into();
+            outside = outside.step(name, "socks", fields);
+        }
+        outside.prove();
+        let report = inside.inside();
         report.ok("permitted");
-        for step in ["other port", "address", "bind", "udp"] {
-            report.failed(step);
-        }
-        for name in names {
-            report.failed(&format!("name {name:?}"));
+        for (name, _) in &steps {
+            report.failed(name);
         }
         report.denied("api.example.com:22", "port_not_allowed");
         report.denied("evil.example.net", "host_not_allowed");
