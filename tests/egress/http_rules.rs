@@ -12,6 +12,13 @@ fn grants() -> Grants {
     )
 }
 
+/// The same hosts, looked into all the same, with nothing that a request could run against.
+fn any_request() -> Grants {
+    Grants::egress(
+        "{domains: [api.example.com], ports: [443, 80], http: [{methods: [GET, POST, DELETE], paths: [\"/*\"]}]}",
+    )
+}
+
 /// A raw request over TLS, believing what the cell believes.
 fn raw(method: &str, path: &str) -> Value {
     json!({
@@ -22,19 +29,28 @@ fn raw(method: &str, path: &str) -> Value {
 
 claim! {
     fn only_the_named_methods_and_paths_pass(cell) {
-        let tag = cell.mark();
-        let ask = |scheme: &str, method: &str, path: &str| json!({
+        let tag = &format!("held-{}", cell.mark());
+        let ask = |scheme: &str, method: &str, path: &str, tag: &str| json!({
             "url": format!("{scheme}://api.example.com{path}?tag={tag}"), "method": method, "trust": "default",
         });
-        let mut trial = Trial::new(cell, grants());
+        let trial = |grants: Grants, tag: &str| {
+            let mut trial = Trial::new(cell, grants);
+            for scheme in ["https", "http"] {
+                trial = trial
+                    .step(&format!("{scheme} allowed"), "urllib", ask(scheme, "GET", "/repos/a/b", tag))
+                    .step(&format!("{scheme} method"), "urllib", ask(scheme, "POST", "/repos/a", tag))
+                    .step(&format!("{scheme} delete"), "urllib", ask(scheme, "DELETE", "/repos/a", tag))
+                    .step(&format!("{scheme} path"), "urllib", ask(scheme, "GET", "/admin", tag));
+            }
+            trial
+        };
+        let free = trial(any_request(), &format!("free-{}", cell.mark())).inside();
         for scheme in ["https", "http"] {
-            trial = trial
-                .step(&format!("{scheme} allowed"), "urllib", ask(scheme, "GET", "/repos/a/b"))
-                .step(&format!("{scheme} method"), "urllib", ask(scheme, "POST", "/repos/a"))
-                .step(&format!("{scheme} delete"), "urllib", ask(scheme, "DELETE", "/repos/a"))
-                .step(&format!("{scheme} path"), "urllib", ask(scheme, "GET", "/admin"));
+            for step in ["allowed", "method", "delete", "path"] {
+                free.ok(&format!("{scheme} {step}"));
+            }
         }
-        let report = trial.inside();
+        let report = trial(grants(), tag).inside();
         for scheme in ["https", "http"] {
             report.ok(&format!("{scheme} allowed"));
             for step in ["method", "delete", "path"] {
@@ -50,7 +66,7 @@ claim! {
 }
 
 claim! {
-    /// The counter-proof is in the world's journal: a server that got them would see `/admin`.
+    /// Outside, a server gets each of them as it was written: what it makes of it is its own affair.
     fn paths_are_normalised_before_they_are_matched(cell) {
         let tricks = [
             "/repos/../admin", "/repos/%2e%2e/admin", "/repos/%2E%2E/admin", "/repos/.%2e/admin", "/repos/..%2fadmin",
@@ -61,12 +77,19 @@ claim! {
         let mut trial = Trial::new(cell, grants())
             .step("straight", "tls", raw("GET", "/repos/admin?x=/../.."))
             .step("around", "tls", raw("GET", "/other/../repos/x"));
+        let mut outside = Trial::new(cell, Grants::none());
         for trick in tricks {
             trial = trial.step(trick, "tls", raw("GET", &format!("{trick}?tag={tag}")));
+            outside = outside.step(trick, "tls", raw("GET", &format!("{trick}?tag=outside-{tag}")));
+        }
+        outside.prove();
+        for trick in tricks {
+            let target = format!("{trick}?tag=outside-{tag}");
+            assert!(network().arrived(&format!("outside-{tag}")).iter().any(|a| a["target"] == target), "{trick}");
         }
         let report = trial.inside();
         report.ok("straight");
-        let escaped: Vec<Value> = network().arrived(&tag).into_iter().filter(|a| {
+        let escaped: Vec<Value> = network().arrived(&format!("?tag={tag}")).into_iter().filter(|a| {
             a["target"].as_str().is_some_and(|t| !t.starts_with("/repos/") || t.contains("..") || t.to_lowercase().contains("%2e"))
         }).collect();
         assert!(escaped.is_empty(), "{escaped:#?}");
@@ -82,10 +105,12 @@ claim! {
         let mut fields = raw("GET", "/repos/a");
         let second = format!("GET /admin?tag={tag} HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
         fields["send"] = json!([fields["send"][0], second]);
-        let report = Trial::new(cell, grants()).step("second", "tls", fields).inside();
+        let report = Trial::new(cell, grants()).step("second", "tls", fields.clone()).inside();
         report.failed("second");
         report.denied("api.example.com", "http_request_not_allowed");
         assert!(network().arrived(tag).is_empty());
+        Trial::new(cell, any_request()).step("second", "tls", fields).inside().ok("second");
+        assert!(!network().arrived(tag).is_empty(), "the counter-proof arrives");
     }
 }
 
@@ -93,26 +118,35 @@ claim! {
 fn http_2_requests_are_held_to_the_same_rules() {
     let _shared = shared();
     let cell = cell(User::Caller);
-    let ask = |method: &str, path: &str| {
-        json!({"url": format!("https://api.example.com{path}?tag={}", cell.mark()), "method": method,
-            "trust": "default"})
+    let trial = |grants: Grants, tag: &str| {
+        let ask = |method: &str, path: &str| {
+            json!({"url": format!("https://api.example.com{path}?tag={tag}"), "method": method,
+                "trust": "default"})
+        };
+        let mut authority = ask("GET", "/repos/x");
+        authority["headers"] = json!({"Host": "evil.example.net"});
+        Trial::new(&cell, grants)
+            .with_libraries()
+            .step("allowed", "httpx2", ask("GET", "/repos/a"))
+            .step("method", "httpx2", ask("POST", "/repos/a"))
+            .step("path", "httpx2", ask("GET", "/admin"))
+            .step("authority", "httpx2", authority)
     };
-    let mut authority = ask("GET", "/repos/x");
-    authority["headers"] = json!({"Host": "evil.example.net"});
-    let report = Trial::new(&cell, grants())
-        .with_libraries()
-        .step("allowed", "httpx2", ask("GET", "/repos/a"))
-        .step("method", "httpx2", ask("POST", "/repos/a"))
-        .step("path", "httpx2", ask("GET", "/admin"))
-        .step("authority", "httpx2", authority)
-        .inside();
+    let free = format!("free-{}", cell.mark());
+    trial(Grants::none(), &free).prove();
+    let inspected = trial(any_request(), &free).inside();
+    for step in ["allowed", "method", "path"] {
+        inspected.ok(step);
+    }
+    let tag = format!("held-{}", cell.mark());
+    let report = trial(grants(), &tag).inside();
     assert_eq!(report.ok("allowed")["version"], "HTTP/2");
     for step in ["method", "path", "authority"] {
         report.failed(step);
     }
     report.denied("api.example.com", "http_request_not_allowed");
     report.denied("api.example.com", "http_host_mismatch");
-    let arrived = network().arrived(cell.mark());
+    let arrived = network().arrived(&tag);
     let requests: Vec<_> = arrived.iter().filter(|a| a["event"] == "request").collect();
     assert_eq!(requests.len(), 1, "{requests:#?}");
     assert_eq!(requests[0]["version"], "2", "upstream too");
@@ -121,13 +155,19 @@ fn http_2_requests_are_held_to_the_same_rules() {
 claim! {
     /// Looking into a connection must not make the other end believable to a skill that it isn't.
     fn an_upstream_that_nobody_vouches_for_is_refused(cell) {
-        let grants = Grants::egress(
-            "{domains: [api.example.com], ports: [9443], http: [{methods: [GET], paths: [\"/*\"]}]}",
-        );
-        let report = Trial::new(cell, grants)
-            .step("stranger", "urllib", json!({"url": "https://api.example.com:9443/hello", "trust": "default"}))
+        let ask = |trust: &str| json!({"url": "https://api.example.com:9443/hello", "trust": trust});
+        let trial = |http: &str| {
+            let rule = format!("{{domains: [api.example.com], ports: [9443]{http}}}");
+            Trial::new(cell, Grants::egress(&rule)).step("believes anybody", "urllib", ask("anybody"))
+        };
+        let relayed = trial("");
+        relayed.prove();
+        relayed.inside().ok("believes anybody");
+        let report = trial(", http: [{methods: [GET], paths: [\"/*\"]}]")
+            .step("believes the cell", "urllib", ask("default"))
             .inside();
-        report.failed("stranger");
+        report.failed("believes anybody");
+        report.failed("believes the cell");
         report.denied("api.example.com:9443", "upstream_tls");
     }
 }

@@ -117,6 +117,23 @@ impl Network {
             ip(&["-n", &world, "addr", "add", address, "dev", "lo"]);
         }
         ip(&["-n", &client, "route", "add", "default", "via", "192.0.2.1"]);
+        // A gateway that translates, and has found out where metadata is.
+        for (name, address, device) in [
+            (&client, "2001:db8:2::2/64", "eth0"),
+            (&world, "2001:db8:2::1/64", "eth0"),
+            (&world, "64:ff9b::a9fe:a9fe/128", "lo"),
+        ] {
+            ip(&["-n", name, "addr", "add", address, "dev", device, "nodad"]);
+        }
+        ip(&[
+            "-n",
+            &client,
+            "route",
+            "add",
+            "64:ff9b::/96",
+            "via",
+            "2001:db8:2::1",
+        ]);
         fs::write(
             folder.join("resolv.conf"),
             "nameserver 192.0.2.53\noptions timeout:2 attempts:1\n",

