@@ -102,6 +102,8 @@ pub struct Ceiling {
     pub log: LogTerms,
     /// Whether dependencies may be built from source.
     pub source_builds: Bounded<bool>,
+    /// Whom an install may reach besides the caller's own package index.
+    pub index_hosts: Bounded<Vec<EgressRule>>,
 }
 
 /// How the log is divided and kept. Of several files the last one that says something decides, which
@@ -181,6 +183,7 @@ impl Ceiling {
             audit: Bounded::new(AuditLevel::DEFAULT, by()),
             log: LogTerms::default(),
             source_builds: Bounded::new(false, by()),
+            index_hosts: Bounded::new(Vec::new(), by()),
         }
     }
 }

@@ -52,7 +52,9 @@ impl Ceiling {
             }
         }
         if let Some(dependencies) = &section.dependencies {
-            ceiling.source_builds.value = dependencies.source_builds;
+            ceiling.source_builds.value = dependencies.source_builds.unwrap_or(false);
+            let hosts = dependencies.index_hosts.as_ref();
+            ceiling.index_hosts.value = hosts.map_or_else(Vec::new, |h| h.rules().to_vec());
         }
         // A resource of a file takes the place of the built-in maximum, even when it is larger.
         if let Some(resources) = &section.resources {
@@ -129,11 +131,13 @@ impl Ceiling {
             lower(&mut limits.output, resources.output, origin);
         }
         if let Some(dependencies) = &section.dependencies {
-            lower(
-                &mut self.source_builds,
-                Some(dependencies.source_builds),
-                origin,
-            );
+            lower(&mut self.source_builds, dependencies.source_builds, origin);
+            if let Some(hosts) = &dependencies.index_hosts {
+                self.index_hosts
+                    .narrow(&hosts.rules().to_vec(), origin, |a, b| {
+                        narrower_egress(a, b)
+                    });
+            }
         }
         self.narrow_caller(section, origin);
     }
@@ -229,6 +233,9 @@ impl Ceiling {
         lower_to(&mut self.limits.output, other.limits.output);
         lower_to(&mut self.limits.scratch, other.limits.scratch);
         lower_to(&mut self.source_builds, other.source_builds);
+        let hosts = other.index_hosts;
+        self.index_hosts
+            .narrow(&hosts.value, &hosts.origin, |a, b| narrower_egress(a, b));
     }
 }
 

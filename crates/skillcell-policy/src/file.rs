@@ -2,6 +2,7 @@
 
 use crate::assign::{Assignment, CategoryPattern};
 use crate::ceiling::Trust;
+use crate::index_file::IndexCeiling;
 use crate::network_file::{NetworkCeiling, SecretCeiling};
 use crate::roots::Root;
 use crate::values::{Floor, FormatVersion, not_null, not_null_values, present};
@@ -169,9 +170,16 @@ pub struct AuditFloor {
     pub keep_days: Option<NonZeroU32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct DependencyCeiling {
     /// Whether a requirement without a wheel may be built from source, which runs its code.
-    pub source_builds: bool,
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub source_builds: Option<bool>,
+    /// Whom an install may reach besides the package index that the caller's own settings name:
+    /// where that index redirects to, or keeps its files.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "IndexCeiling")]
+    pub index_hosts: Option<IndexCeiling>,
 }

@@ -20,6 +20,7 @@ mod decide;
 mod egress;
 mod error;
 mod file;
+mod index_file;
 mod layers;
 mod network_file;
 mod parse;
@@ -39,10 +40,12 @@ pub use file::{
     AuditFloor, CallerRoots, DependencyCeiling, FilesystemCeiling, IsolationFloor, PolicyFile,
     ResourceCeiling, Section, Tiers,
 };
+pub use index_file::IndexCeiling;
 pub use layers::{Layers, OperatorPolicy};
 pub use network_file::{
     BudgetCeiling, DenyCeiling, EgressCeiling, NetworkCeiling, Resolver, SecretCeiling,
 };
 pub use roots::Root;
 pub use skillcell_core::{NormalPath, PathError};
+pub use skillcell_manifest::{DenyRule, EgressRule};
 pub use values::{Floor, FormatVersion};

@@ -37,7 +37,7 @@ fn without_a_policy_nothing_comes_without_a_flag() {
     assert!(built_in.env.value.is_empty());
     assert!(built_in.read.value.is_empty() && built_in.write.value.is_empty());
     assert!(built_in.caller_read.is_none() && built_in.caller_write.is_none());
-    assert!(!built_in.source_builds.value);
+    assert!(!built_in.source_builds.value && built_in.index_hosts.value.is_empty());
     assert_eq!(built_in.limits.timeout.value, Timeout::secs(600));
     assert_eq!(built_in.limits.cpu.value, CpuCount::whole(1024));
     assert_eq!(built_in.limits.memory.value, ByteSize::mib(8192));
@@ -52,6 +52,23 @@ fn a_file_that_says_nothing_allows_nothing_and_no_trust() {
     assert_eq!(least.isolation.value, Isolation::Sandbox);
     assert!(least.egress.value.is_empty() && least.env.value.is_empty());
     assert_eq!(least.limits.memory.origin, Origin::BuiltIn);
+}
+
+#[test]
+fn hosts_of_an_index_are_on_443_and_only_what_every_file_lists() {
+    let hosts = |text: &str| policy(text, &format!("defaults: {{dependencies: {text}}}"));
+    let one = hosts("{index_hosts: [{domains: [files.example.com, '*.cdn.example.com']}]}");
+    let listed = ceiling(vec![one.clone()]).index_hosts;
+    assert_eq!(listed.value[0].ports, [443]);
+    assert_eq!(listed.value[0].domains.len(), 2);
+    let two = hosts("{index_hosts: [{domains: [a.cdn.example.com], ports: [443, 8443]}]}");
+    let both = ceiling(vec![one.clone(), two]).index_hosts.value;
+    assert_eq!(both.len(), 1);
+    assert_eq!(both[0].domains[0].as_str(), "a.cdn.example.com");
+    assert_eq!(both[0].ports, [443]);
+    // A file that says nothing of it allows none.
+    let none = ceiling(vec![one, hosts("{source_builds: true}")]);
+    assert!(none.index_hosts.value.is_empty() && !none.source_builds.value);
 }
 
 #[test]

@@ -142,11 +142,16 @@ fn within(inner: &Ceiling, outer: &Ceiling) -> Result<(), TestCaseError> {
                 .all(|place| outer.value.places.contains(place))
         );
     }
-    for (i, o) in requests(&inner.egress.value)
-        .into_iter()
-        .zip(requests(&outer.egress.value))
-    {
-        prop_assert!(!i || o, "egress was widened");
+    for (what, inner, outer) in [
+        ("egress", &inner.egress, &outer.egress),
+        ("index_hosts", &inner.index_hosts, &outer.index_hosts),
+    ] {
+        let points = requests(&inner.value)
+            .into_iter()
+            .zip(requests(&outer.value));
+        for (i, o) in points {
+            prop_assert!(!i || o, "{what} was widened");
+        }
     }
     Ok(())
 }

@@ -22,8 +22,8 @@ defaults:
     caller: {read: [/data], write: [/srv/out]}
   env: [API_KEY]
   resources: {timeout: 60s, cpu: 2, memory: 1GiB, processes: 64, output: 4MiB}
-  dependencies: {source_builds: false}
   audit: {level: full, segment: 16MiB, segment_days: 1, keep: 2GiB, keep_days: 90}
+  dependencies: {source_builds: false, index_hosts: [{domains: [files.example.com]}]}
 tiers:
   external: {resources: {timeout: 10s}}
 categories:
@@ -138,6 +138,13 @@ fn values_that_would_be_misread_are_errors() {
         "version: 1\ndefaults: {dependencies: {source_builds: yes}}",
         "version: 1\ndefaults: {audit: {level: everything}}",
         "version: 1\ndefaults: {audit: {keep_days: 0}}",
+        "version: 1\ndefaults: {dependencies: {index_hosts: [files.example.com]}}",
+        "version: 1\ndefaults: {dependencies: {index_hosts: [{ports: [443]}]}}",
+        "version: 1\ndefaults: {dependencies: {index_hosts: [{domains: ['*'], ports: [443]}]}}",
+        "version: 1\ndefaults: {dependencies: {index_hosts: [{domains: [a.b.c], ports: []}]}}",
+        "version: 1\ndefaults: {dependencies: {index_hosts: [{domains: [a.b.c], ports: [0]}]}}",
+        "version: 1\ndefaults: {dependencies: {index_hosts: [{domains: [a.b.c], http: []}]}}",
+        "version: 1\ndefaults: {dependencies: {index_hosts: }}",
         "version: 1\ndefaults: {resources: {processes: 0}}",
         "version: 1\ndefaults: {resources: {memory: lots}}",
         "version: 1\ndefaults: {env: [LD_PRELOAD]}",
@@ -194,6 +201,7 @@ fn the_schema_names_every_section() {
         "categories",
         "assign",
         "source_builds",
+        "index_hosts",
         "minimum",
         "caller",
     ] {

@@ -7,8 +7,11 @@
 mod table;
 
 use ipnet::IpNet;
-use skillcell_core::{AddressClass, Host, NormalPath, Reason, embedded_ipv4, is_public_suffix};
+use skillcell_core::{
+    AddressClass, DomainName, Host, NormalPath, Reason, embedded_ipv4, is_public_suffix,
+};
 use skillcell_manifest::{DenyRule, EgressRule, HttpRule};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use table::Table;
 
@@ -75,6 +78,7 @@ pub struct Egress {
     /// The requests that each rule restricts itself to; empty for any.
     http: Vec<Vec<HttpRule>>,
     ports: Vec<u16>,
+    near: HashSet<DomainName>,
 }
 
 /// What rules say about one host, by port in order.
@@ -155,7 +159,17 @@ impl Egress {
             deny_texts,
             http: rules.iter().map(|rule| rule.http.clone()).collect(),
             ports,
+            near: HashSet::new(),
         }
+    }
+
+    /// Names that the caller's own settings give, as those of a package index on this host or in
+    /// the caller's network: what they lead to may be loopback, private, or one of the host's own
+    /// addresses. Never a cloud's control plane, link-local, or another kind of special address.
+    /// A rule still has to allow the name, and a `deny` entry still wins.
+    pub fn trusting(mut self, names: impl IntoIterator<Item = DomainName>) -> Self {
+        self.near.extend(names);
+        self
     }
 
     /// All ports that some rule names, in order.
@@ -232,6 +246,14 @@ impl Egress {
         }
         if let Some(denial) = self.address_denial(address, port) {
             return denial;
+        }
+        // What the caller's own settings name may be near, but nothing more special than that.
+        let near = matches!(
+            AddressClass::of(address),
+            AddressClass::Public | AddressClass::Private | AddressClass::Loopback
+        );
+        if near && matches!(host, Host::Name(name) if self.near.contains(name)) {
+            return allowed;
         }
         // A rule about some requests to an address says nothing for a name that leads there.
         let requests = match host {

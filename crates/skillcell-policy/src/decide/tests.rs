@@ -406,3 +406,49 @@ fn a_rule_about_some_requests_to_an_address_opens_it_to_no_name() {
     };
     assert!(!ask(&egress, "evil.example.com", dial).is_allowed());
 }
+
+#[test]
+fn a_name_of_the_caller_s_own_may_lead_home_but_never_to_a_control_plane() {
+    let rules = [rule(&["index.example.com", "other.example.com"], &[443])];
+    let name = DomainName::parse("index.example.com").expect("a name");
+    let plain = Egress::compile(&rules, &[]);
+    let egress = Egress::compile(&rules, &[]).trusting([name.clone()]);
+    let home = ["127.0.0.1", "::1", "10.0.0.5", "192.168.1.1", "fd12::1"];
+    for address in home {
+        assert!(dial(&egress, "index.example.com", address, true).is_ok());
+        for (egress, host) in [
+            (&plain, "index.example.com"),
+            (&egress, "other.example.com"),
+        ] {
+            assert_eq!(
+                dial(egress, host, address, false),
+                Err(Reason::AddressNotPublic)
+            );
+        }
+    }
+    // An address of this host that the world can see as well.
+    assert!(dial(&egress, "index.example.com", "192.0.2.1", true).is_ok());
+    for address in [
+        "169.254.169.254",
+        "169.254.1.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "64:ff9b::a00:5",
+        "::ffff:10.0.0.5",
+        "198.18.0.1",
+    ] {
+        assert_eq!(
+            dial(&egress, "index.example.com", address, false),
+            Err(Reason::AddressNotPublic),
+            "{address}"
+        );
+    }
+    // Trust is no rule, and a denial wins.
+    let denied = Egress::compile(&rules, &[deny(&["10.0.0.0/8"], &[])]).trusting([name.clone()]);
+    assert_eq!(
+        dial(&denied, "index.example.com", "10.0.0.5", false),
+        Err(Reason::DeniedByRule)
+    );
+    let none = Egress::compile(&[], &[]).trusting([name]);
+    assert!(dial(&none, "index.example.com", "127.0.0.1", true).is_err());
+}

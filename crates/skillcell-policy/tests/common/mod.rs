@@ -116,6 +116,28 @@ pub(crate) fn section() -> impl Strategy<Value = String> {
         ),
         field("output", size()),
     );
+    let index_host = (
+        subsequence(DOMAINS.to_vec(), 1..=DOMAINS.len()),
+        some_of(&CIDRS),
+        subsequence(PORTS.to_vec(), 1..=PORTS.len()),
+    )
+        .prop_map(|(domains, cidrs, ports)| {
+            format!(
+                "{{domains: {}, cidrs: {cidrs}, ports: {ports:?}}}",
+                list(&domains)
+            )
+        });
+    let dependencies = (
+        field(
+            "source_builds",
+            any::<bool>().prop_map(|yes| yes.to_string()),
+        ),
+        field(
+            "index_hosts",
+            proptest::collection::vec(index_host, 0..3)
+                .prop_map(|hosts| format!("[{}]", hosts.join(", "))),
+        ),
+    );
     let levels = vec![
         "process", "process", "process", "sandbox", "sandbox", "wasm",
     ];
@@ -148,7 +170,7 @@ pub(crate) fn section() -> impl Strategy<Value = String> {
         ),
         field(
             "dependencies",
-            any::<bool>().prop_map(|yes| format!("{{source_builds: {yes}}}")),
+            dependencies.prop_map(|(a, b)| format!("{{{a}{b}}}")),
         ),
         field(
             "audit",
