@@ -2,7 +2,9 @@
 //! them is all there is to say.
 
 use crate::error::Cause;
+use crate::output::printable;
 use crate::{DepsError, DepsRequest, normalise};
+use skillcell_core::Denial;
 use skillcell_linux::cell::Exit;
 
 /// Words that stand right before the name of what failed.
@@ -23,19 +25,31 @@ const BEFORE_NAME: &[&str] = &[
     "because ",
 ];
 
-pub(crate) fn failure(request: &DepsRequest<'_>, exit: Exit, output: String) -> DepsError {
+pub(crate) fn failure(
+    request: &DepsRequest<'_>,
+    exit: Exit,
+    output: String,
+    denials: Vec<Denial>,
+) -> DepsError {
     let flat = output
         .split_ascii_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    let cause = cause(&flat, request.source_builds);
-    let mut reason = reason(cause, &output, exit);
-    match culprit(request.requirements, &flat, cause) {
+    let words = cause(&flat, request.source_builds);
+    let culprit = culprit(request.requirements, &flat, words);
+    // The installer saw a connection that failed, or a page that wasn't there.
+    let unclear = matches!(words, Cause::Network | Cause::NotFound | Cause::Other);
+    let (cause, mut reason) = match denials.first() {
+        Some(first) if unclear => (Cause::Denied, denied(first, denials.len() - 1)),
+        _ => (words, reason(words, &output, exit)),
+    };
+    match culprit {
         Some(requirement) => DepsError::Requirement {
             requirement,
             reason,
             cause,
             output,
+            denials,
         },
         None => {
             if request.requirements.len() == 1 && !matches!(cause, Cause::Disk) {
@@ -44,6 +58,7 @@ pub(crate) fn failure(request: &DepsRequest<'_>, exit: Exit, output: String) -> 
                     reason,
                     cause,
                     output,
+                    denials,
                 };
             }
             reason.truncate(reason.trim_end_matches('.').len());
@@ -51,8 +66,17 @@ pub(crate) fn failure(request: &DepsRequest<'_>, exit: Exit, output: String) -> 
                 reason,
                 cause,
                 output,
+                denials,
             }
         }
+    }
+}
+
+fn denied(first: &Denial, more: usize) -> String {
+    let target = printable(&first.target);
+    match more {
+        0 => format!("the build cell may not reach {target}"),
+        _ => format!("the build cell may not reach {target}, nor {more} more"),
     }
 }
 
@@ -126,7 +150,7 @@ fn reason(cause: Cause, output: &str, exit: Exit) -> String {
         Cause::Network => "the package index can't be reached".into(),
         Cause::Certificate => "the certificate of the package index isn't trusted".into(),
         Cause::Disk => "the disk is full".into(),
-        Cause::Other => match (last_error(output), exit) {
+        Cause::Denied | Cause::Other => match (last_error(output), exit) {
             (Some(line), _) => line,
             (None, Exit::Code(code)) => format!("the installer ended with code {code}"),
             (None, Exit::Signal(signal)) => format!("the installer was ended by signal {signal}"),

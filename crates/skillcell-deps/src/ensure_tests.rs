@@ -87,6 +87,7 @@ impl World {
             host: &self.host,
             limits: BuildLimits::default(),
             interrupt: None,
+            network: crate::NetworkTerms::default(),
         })
     }
 

@@ -1,3 +1,5 @@
+use skillcell_core::Denial;
+use skillcell_egress::BrokerError;
 use skillcell_linux::LinuxError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,21 +30,41 @@ pub enum DepsError {
     NotConfinable(&'static str),
     #[error("`{}` can't be read by the unprivileged id that the installer runs as", .path.display())]
     Unreachable { path: PathBuf },
+    #[error("`{setting}` can't be read: `{text}`: {problem}")]
+    IndexAddress {
+        setting: String,
+        text: String,
+        problem: String,
+    },
+    #[error("uv.toml can't be read: {message}")]
+    UvSettings { message: String },
+    #[error("no package index is named, and which one the installer would ask can't be found out")]
+    NoDefaultIndex,
+    #[error("at level process the network can't be held to the package index ({})", .hosts.join(", "))]
+    NetworkNotHeld { hosts: Vec<String> },
+    #[error("the build cell's network is not available: {}", with_cause(.0))]
+    Broker(#[from] BrokerError),
     #[error("requirement `{requirement}` can't be installed: {reason}")]
     Requirement {
         requirement: String,
         reason: String,
         cause: Cause,
         output: String,
+        denials: Vec<Denial>,
     },
     #[error("the packages can't be installed: {reason}")]
     Install {
         reason: String,
         cause: Cause,
         output: String,
+        denials: Vec<Denial>,
     },
     #[error("the install took longer than {} seconds", .limit.as_secs())]
-    Timeout { limit: Duration, output: String },
+    Timeout {
+        limit: Duration,
+        output: String,
+        denials: Vec<Denial>,
+    },
     #[error("the install used more than its {what}")]
     Limit { what: &'static str, output: String },
     #[error("the install was interrupted")]
@@ -66,6 +88,8 @@ pub enum Cause {
     Network,
     Certificate,
     Disk,
+    /// The build cell may not reach somebody that the install needs.
+    Denied,
     Other,
 }
 
@@ -79,7 +103,29 @@ impl DepsError {
     }
 
     /// What to do next.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<String> {
+        let denied: Vec<String> = self
+            .denials()
+            .iter()
+            .take(3)
+            .map(|d| format!("{} was denied ({}): {}", d.target, d.reason, d.hint))
+            .collect();
+        let advice = self.advice().map(str::to_owned);
+        let all: Vec<String> = advice.into_iter().chain(denied).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+
+    /// What the build cell was denied on the way.
+    pub fn denials(&self) -> &[Denial] {
+        match self {
+            DepsError::Requirement { denials, .. }
+            | DepsError::Install { denials, .. }
+            | DepsError::Timeout { denials, .. } => denials,
+            _ => &[],
+        }
+    }
+
+    fn advice(&self) -> Option<&'static str> {
         Some(match self {
             DepsError::NoHome => "set SKILLCELL_CACHE_DIR to a folder of your own",
             DepsError::Untrusted { .. } => {
@@ -94,6 +140,19 @@ impl DepsError {
             DepsError::Unreachable { .. } => {
                 "as root, the process level needs an interpreter and a cache that others can read; use the sandbox level"
             }
+            DepsError::IndexAddress { .. } => {
+                "write it as https://HOST/PATH, with a port where it has one"
+            }
+            DepsError::UvSettings { .. } => "mend the file, or set UV_NO_CONFIG=1 to do without it",
+            DepsError::NoDefaultIndex => {
+                "name the index: set UV_DEFAULT_INDEX or PIP_INDEX_URL to its address"
+            }
+            DepsError::NetworkNotHeld { .. } => {
+                "install at level sandbox (`skillcell deps prepare SKILL`), pass packages by --deps DIR, or use local wheels: PIP_NO_INDEX=1 PIP_FIND_LINKS=DIR"
+            }
+            DepsError::Broker(BrokerError::Resolver(_)) => {
+                "mend /etc/resolv.conf, or name a server in the operator's policy: `network: {resolver: ADDRESS}`"
+            }
             DepsError::Requirement { cause, .. } | DepsError::Install { cause, .. } => {
                 cause.hint()?
             }
@@ -102,7 +161,10 @@ impl DepsError {
             DepsError::Hostile { .. } => {
                 "a package tried to leave its folder; don't use it before you know why"
             }
-            DepsError::Io { .. } | DepsError::Interrupted | DepsError::Nul => return None,
+            DepsError::Io { .. }
+            | DepsError::Interrupted
+            | DepsError::Nul
+            | DepsError::Broker(_) => return None,
         })
     }
 
@@ -135,8 +197,16 @@ impl Cause {
             Cause::Disk => {
                 "free some disk space; `skillcell deps prune` removes environments that aren't used"
             }
-            Cause::Other => return None,
+            Cause::Denied | Cause::Other => return None,
         })
+    }
+}
+
+/// An error and what is behind it, in one line.
+fn with_cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
 }
 

@@ -26,35 +26,13 @@ impl Tool {
         if let Some(uv) = find_uv(python, lookup).filter(|uv| usable(uv)) {
             return Some(Tool::Uv(uv));
         }
-        let (major, minor) = python.version;
-        let library = format!("python{major}.{minor}");
-        let mut homes: Vec<PathBuf> = ["lib", "lib64"]
+        if pip_folders(python)
             .iter()
-            .map(|lib| python.prefix.join(lib).join(&library).join("site-packages"))
-            .collect();
-        if python.prefix == Path::new("/usr") {
-            homes.push("/usr/lib/python3/dist-packages".into());
-            homes.push(
-                Path::new("/usr/local/lib")
-                    .join(&library)
-                    .join("dist-packages"),
-            );
-        }
-        if homes
-            .iter()
-            .any(|home| home.join("pip/__main__.py").is_file())
+            .any(|folder| folder.join("pip/__main__.py").is_file())
         {
             return Some(Tool::PipModule);
         }
-        let bundled = python
-            .prefix
-            .join("lib")
-            .join(&library)
-            .join("ensurepip/_bundled");
-        [bundled, "/usr/share/python-wheels".into()]
-            .iter()
-            .find_map(|folder| pip_wheel(folder))
-            .map(Tool::PipWheel)
+        pip_wheels(python).into_iter().next().map(Tool::PipWheel)
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -119,6 +97,42 @@ impl Tool {
         args.extend(request.requirements.iter().cloned());
         (program, args)
     }
+}
+
+/// Where the interpreter's own pip would be.
+pub(crate) fn pip_folders(python: &PythonFacts) -> Vec<PathBuf> {
+    let library = library(python);
+    let mut folders: Vec<PathBuf> = ["lib", "lib64"]
+        .iter()
+        .map(|lib| python.prefix.join(lib).join(&library).join("site-packages"))
+        .collect();
+    if python.prefix == Path::new("/usr") {
+        folders.push("/usr/lib/python3/dist-packages".into());
+        folders.push(
+            Path::new("/usr/local/lib")
+                .join(&library)
+                .join("dist-packages"),
+        );
+    }
+    folders
+}
+
+/// Wheels of pip that come with the interpreter, the best first.
+pub(crate) fn pip_wheels(python: &PythonFacts) -> Vec<PathBuf> {
+    let bundled = python
+        .prefix
+        .join("lib")
+        .join(library(python))
+        .join("ensurepip/_bundled");
+    [bundled, "/usr/share/python-wheels".into()]
+        .iter()
+        .filter_map(|folder| pip_wheel(folder))
+        .collect()
+}
+
+fn library(python: &PythonFacts) -> String {
+    let (major, minor) = python.version;
+    format!("python{major}.{minor}")
 }
 
 fn find_uv(python: &PythonFacts, lookup: Lookup<'_>) -> Option<PathBuf> {

@@ -24,14 +24,18 @@ pub(crate) fn exec(
     request: &DepsRequest<'_>,
     settings: &Settings,
     paths: &Paths<'_>,
+    network: &[(&'static str, String)],
 ) -> Result<Exec, DepsError> {
     let Paths { uv, env, home, tmp } = *paths;
-    let no_index = settings.env.contains_key("UV_NO_INDEX") && tool.name() == "uv";
+    let no_index = settings.uv_no_index() && tool.name() == "uv";
     let (program, args) = tool.command(request, uv, &env.join("site"), no_index);
     let mut variables: BTreeMap<String, String> = settings.env.clone();
     variables.remove("UV_NO_INDEX");
     let cache = env.join("work/cache");
     let text = |path: &Path| path.to_string_lossy().into_owned();
+    for (name, value) in network {
+        variables.insert((*name).to_owned(), value.clone());
+    }
     for (name, value) in [
         ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ("HOME", text(home)),

@@ -5,9 +5,12 @@
 //! but the index settings that the installer needs. What comes out is checked before anything uses
 //! it, and moved into the cache in one step.
 
+mod address;
 mod build_cell;
 mod cache;
+mod default_index;
 mod diagnose;
+mod door;
 mod ensure;
 mod entry;
 mod error;
@@ -20,11 +23,15 @@ mod normalise;
 mod output;
 mod pip_conf;
 mod prune;
+mod reach;
 mod request;
 mod run;
 mod seal;
 mod settings;
+mod sources;
 mod translate;
+mod uv_toml;
+mod wheel_file;
 mod workspace;
 
 pub use cache::{Cache, Environment};
@@ -32,4 +39,4 @@ pub use ensure::ensure;
 pub use entry::Entry;
 pub use error::{Cause, DepsError};
 pub use prune::Prune;
-pub use request::{BuildLimits, DepsRequest, Progress, PythonFacts, Silent};
+pub use request::{BuildLimits, DepsRequest, NetworkTerms, Progress, PythonFacts, Silent};

@@ -91,7 +91,7 @@ mod tests {
     fn settings(name: &str, value: String) -> Settings {
         Settings {
             env: [(name.to_owned(), value)].into(),
-            files: Vec::new(),
+            ..Settings::default()
         }
     }
 

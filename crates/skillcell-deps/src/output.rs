@@ -114,6 +114,7 @@ mod tests {
         fn line(&self, text: &str) {
             self.0.borrow_mut().push(text.to_owned());
         }
+        fn denied(&self, _: &skillcell_core::Denial) {}
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use rustix::fd::BorrowedFd;
-use skillcell_core::{HostFacts, Isolation};
+use skillcell_core::{Denial, HostFacts, Isolation};
+use skillcell_policy::{DenyRule, EgressRule};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +19,19 @@ pub struct DepsRequest<'a> {
     pub limits: BuildLimits,
     /// Becomes readable when the caller wants the install to stop.
     pub interrupt: Option<BorrowedFd<'a>>,
+    pub network: NetworkTerms<'a>,
+}
+
+/// What the operator says about whom an install may reach. The package index itself is the user's
+/// own to name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NetworkTerms<'a> {
+    /// Whom it may reach besides the index: where that redirects to, or keeps its files.
+    pub hosts: &'a [EgressRule],
+    /// Wins over everything.
+    pub deny: &'a [DenyRule],
+    /// The operator's; `None` is the host's.
+    pub resolver: Option<SocketAddr>,
 }
 
 /// The interpreter that the packages are for.
@@ -61,6 +76,8 @@ pub trait Progress {
     fn stage(&self, text: &str);
     /// A line of the installer's output.
     fn line(&self, text: &str);
+    /// Something that the build cell was denied, although the install succeeded.
+    fn denied(&self, denial: &Denial);
 }
 
 /// Tells nobody.
@@ -70,4 +87,5 @@ pub struct Silent;
 impl Progress for Silent {
     fn stage(&self, _: &str) {}
     fn line(&self, _: &str) {}
+    fn denied(&self, _: &Denial) {}
 }

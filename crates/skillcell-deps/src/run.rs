@@ -1,10 +1,12 @@
 //! Watches an installer until it ends, or until it must.
 
+use crate::door::{Door, distinct};
 use crate::output::{Lines, Output};
 use crate::{BuildLimits, DepsError, DepsRequest, Progress};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use skillcell_core::Denial;
 use skillcell_linux::cell::{Cell, CellSpec, Exit, spawn};
 use skillcell_linux::cgroup::CellCgroup;
 use skillcell_linux::{procfs, set_nonblocking};
@@ -18,6 +20,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) struct Finished {
     pub(crate) exit: Exit,
     pub(crate) output: String,
+    pub(crate) denials: Vec<Denial>,
 }
 
 /// Why it was ended from outside.
@@ -36,15 +39,18 @@ struct Watch<'a> {
     progress: &'a dyn Progress,
 }
 
-/// Runs the cell. `folder` is what the installer fills.
+/// Runs the cell. `folder` is what the installer fills, `door` its network where it has one.
 pub(crate) fn run(
     spec: &CellSpec,
     cgroup: Option<&CellCgroup>,
     request: &DepsRequest<'_>,
     folder: &Path,
+    door: Option<Door>,
     progress: &dyn Progress,
 ) -> Result<Finished, DepsError> {
-    let cell = spawn(spec, cgroup)?;
+    let mut cell = spawn(spec, cgroup)?;
+    // Only now a second thread; it ends with the broker, however this function does.
+    let broker = door.map(|door| door.open(&mut cell)).transpose()?;
     let mut watch = Watch {
         cell,
         streams: Default::default(),
@@ -54,6 +60,7 @@ pub(crate) fn run(
     let mut ended = watch.until_end(request, folder);
     watch.cell.kill().map_err(|e| broken(folder, e))?;
     watch.cell.reap().map_err(|e| broken(folder, e))?;
+    let denials = broker.map_or_else(Vec::new, |broker| distinct(broker.finish().denials));
     // Whatever was still in the pipes.
     watch.drain().map_err(|e| broken(folder, e))?;
     for (lines, _) in &mut watch.streams {
@@ -65,10 +72,15 @@ pub(crate) fn run(
     }
     let output = watch.output.into_text();
     match ended {
-        Ok(exit) => Ok(Finished { exit, output }),
+        Ok(exit) => Ok(Finished {
+            exit,
+            output,
+            denials,
+        }),
         Err(Ended::Timeout) => Err(DepsError::Timeout {
             limit: request.limits.timeout,
             output,
+            denials,
         }),
         Err(Ended::Limit(what)) => Err(DepsError::Limit { what, output }),
         Err(Ended::Interrupted) => Err(DepsError::Interrupted),

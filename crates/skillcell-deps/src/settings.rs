@@ -1,7 +1,10 @@
 //! The user's own index settings, and nothing else of the user's: variables by an allow list, and
 //! the installers' configuration files as copies. The installer finds them where it looks anyway.
 
+use crate::DepsError;
 use crate::named_files::absolute_links;
+use crate::pip_conf;
+use crate::uv_toml::UvToml;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -74,6 +77,8 @@ pub(crate) struct Settings {
     pub(crate) env: BTreeMap<String, String>,
     /// Weakest first.
     pub(crate) files: Vec<SettingFile>,
+    /// pip's file in the interpreter's own tree, where pip finds it without a copy.
+    pub(crate) site: Option<Vec<u8>>,
 }
 
 /// How variables are looked up; tests bring their own.
@@ -126,6 +131,34 @@ impl Settings {
             }
         }
         settings
+    }
+
+    /// What uv's own files say, weakest first.
+    pub(crate) fn uv_files(&self) -> Result<Vec<UvToml>, DepsError> {
+        let silent = self
+            .env
+            .get("UV_NO_CONFIG")
+            .is_some_and(|v| pip_conf::is_true(v));
+        self.files
+            .iter()
+            .filter(|file| file.place.is("uv.toml") && !silent)
+            .map(|file| {
+                UvToml::parse(&String::from_utf8_lossy(&file.content))
+                    .map_err(|message| DepsError::UvSettings { message })
+            })
+            .collect()
+    }
+
+    pub(crate) fn uv_no_index(&self) -> bool {
+        self.env
+            .get("UV_NO_INDEX")
+            .is_some_and(|value| pip_conf::is_true(value))
+    }
+
+    /// With what the interpreter's own tree says to pip.
+    pub(crate) fn of_interpreter(mut self, prefix: &Path) -> Settings {
+        self.site = read_small(&prefix.join("pip.conf"));
+        self
     }
 
     fn copy(&mut self, path: Option<PathBuf>, place: Place) {

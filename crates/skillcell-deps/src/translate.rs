@@ -1,7 +1,8 @@
 //! Says to uv what the user has said only to pip. What was said to uv itself is stronger.
 
 use crate::pip_conf;
-use crate::settings::Settings;
+use crate::settings::{Place, Settings};
+use crate::uv_toml::UvToml;
 use std::collections::BTreeMap;
 
 impl Settings {
@@ -12,12 +13,13 @@ impl Settings {
             .env
             .get("PIP_CONFIG_FILE")
             .is_some_and(|p| p == "/dev/null");
-        for file in self
-            .files
-            .iter()
-            .filter(|f| f.place.is("pip.conf") && !silent)
-        {
-            options.extend(pip_conf::parse(&String::from_utf8_lossy(&file.content)));
+        let files = self.files.iter().filter(|f| f.place.is("pip.conf"));
+        let (named, found): (Vec<_>, Vec<_>) =
+            files.partition(|f| matches!(f.place, Place::Named(..)));
+        let found = found.into_iter().map(|f| &f.content);
+        let named = named.into_iter().map(|f| &f.content);
+        for content in found.chain(&self.site).chain(named).filter(|_| !silent) {
+            options.extend(pip_conf::parse(&String::from_utf8_lossy(content)));
         }
         for (name, value) in &self.env {
             if let Some(name) = name.strip_prefix("PIP_") {
@@ -37,18 +39,10 @@ impl Settings {
             "UV_FIND_LINKS",
             "UV_NO_INDEX",
         ];
-        let said = |text: &str| {
-            text.lines().any(|line| {
-                let key = line.split(['=', '#']).next().unwrap_or_default();
-                key.contains("index") || key.contains("find-links")
-            })
-        };
+        // A file that can't be read is refused before anything is installed.
+        let files = self.uv_files().unwrap_or_default();
         names.iter().any(|name| self.env.contains_key(*name))
-            || self
-                .files
-                .iter()
-                .filter(|f| f.place.is("uv.toml"))
-                .any(|f| said(&String::from_utf8_lossy(&f.content)))
+            || files.iter().any(UvToml::names_sources)
     }
 
     /// Says to uv what the user has said only to pip.
@@ -97,6 +91,20 @@ mod tests {
             "https://x.example/a,https://x.example/b"
         );
         assert_eq!(settings.env["SSL_CERT_FILE"], "/c.pem");
+    }
+
+    #[test]
+    fn the_file_in_the_interpreter_s_tree_is_heard_and_a_named_one_is_stronger() {
+        let prefix = tempfile::tempdir().unwrap();
+        let conf = "[global]\nindex-url = https://site.example\n";
+        std::fs::write(prefix.path().join("pip.conf"), conf).unwrap();
+        let mut settings = gather(&[]).of_interpreter(prefix.path());
+        assert_eq!(settings.pip_options()["index-url"], "https://site.example");
+        settings.files.push(SettingFile {
+            place: Place::Named("pip.conf", "PIP_CONFIG_FILE"),
+            content: b"[install]\nindex-url = https://named.example\n".to_vec(),
+        });
+        assert_eq!(settings.pip_options()["index-url"], "https://named.example");
     }
 
     #[test]

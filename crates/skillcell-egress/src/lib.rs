@@ -16,8 +16,8 @@ pub mod socks5;
 pub mod tls;
 
 pub use broker::{
-    AuthorityError, Broker, BrokerError, Budget, Closed, Doors, Names, Place, Placeholder, Report,
-    Secret, Terms, hint,
+    AllowLine, AuthorityError, Broker, BrokerError, Budget, Closed, Doors, Loopback, Names, Place,
+    Placeholder, Report, Secret, Terms, hint,
 };
 pub use dns::{Question, refuse};
 pub use progress::Progress;

@@ -5,7 +5,9 @@ use crate::CallError;
 use rustix::fd::OwnedFd;
 use skillcell_backend::{Facts, Layout, Network, Running, TRUST_BUNDLE, Trust};
 use skillcell_core::Isolation;
-use skillcell_egress::{Broker, Budget, Closed, Doors, Names, Place, Placeholder, Secret, Terms};
+use skillcell_egress::{
+    Broker, Budget, Closed, Doors, Loopback, Names, Place, Placeholder, Secret, Terms, hint,
+};
 use skillcell_manifest::SecretPlace;
 use skillcell_plan::{Plan, PlanNetwork};
 use skillcell_policy::Egress;
@@ -69,6 +71,9 @@ pub(crate) fn prepare(
         },
         secrets,
         resolver: plan.network.resolver,
+        loopback: Loopback::Own,
+        proxies: Vec::new(),
+        allow_line: hint::allow_line,
     })?;
     let trust = closed.certificate_pem().map(|pem| {
         for name in TRUST_VARIABLES {

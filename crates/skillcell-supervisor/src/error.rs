@@ -1,7 +1,7 @@
 use skillcell_backend::BackendError;
 use skillcell_bundle::BundleError;
 use skillcell_core::{Denial, ErrorBody, Reason, Status};
-use skillcell_deps::DepsError;
+use skillcell_deps::{Cause, DepsError};
 use skillcell_egress::{AuthorityError, BrokerError};
 use skillcell_plan::Refusal;
 use skillcell_policy::PolicyError;
@@ -101,6 +101,16 @@ impl CallError {
             | CallError::NoDoor
             | CallError::Random(_) => Status::Refused,
             // What the skill asks for can't be had; everything else is this host's fault.
+            CallError::Deps(
+                DepsError::Requirement {
+                    cause: Cause::Denied,
+                    ..
+                }
+                | DepsError::Install {
+                    cause: Cause::Denied,
+                    ..
+                },
+            ) => Status::Denied,
             CallError::Deps(DepsError::Requirement { .. } | DepsError::Install { .. }) => {
                 Status::InvalidInput
             }
@@ -183,7 +193,7 @@ impl CallError {
             CallError::ParamsSchema(_) => {
                 Some("`skillcell explain SKILL` shows what the skill takes".into())
             }
-            CallError::Deps(error) => error.hint().map(|h| h.to_string()),
+            CallError::Deps(error) => error.hint(),
             CallError::ArgsForClass(_) => Some("use --params with a JSON object".into()),
             _ => None,
         }
@@ -192,6 +202,7 @@ impl CallError {
     pub fn denials(&self) -> Vec<Denial> {
         match self {
             CallError::Refusal(refusal) => refusal.denials().to_vec(),
+            CallError::Deps(error) => error.denials().to_vec(),
             _ => Vec::new(),
         }
     }

@@ -53,7 +53,7 @@ pub fn prepare_dependencies(
     let signals =
         skillcell_linux::termination_signals().map_err(skillcell_backend::BackendError::Linux)?;
     let terms = InstallTerms {
-        source_builds: ceiling.source_builds.value,
+        ceiling: &ceiling,
         isolation: plan.isolation,
         host,
     };

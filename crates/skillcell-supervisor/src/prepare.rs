@@ -6,11 +6,13 @@ use crate::{CallError, Interaction, Python, Request, params, paths};
 use rustix::fd::BorrowedFd;
 use serde_json::Value;
 use skillcell_bundle::{Bundle, SearchPath, locate};
-use skillcell_core::{Digest, HostFacts, Isolation, SkillRef};
-use skillcell_deps::{BuildLimits, Cache, DepsRequest, Environment, Progress, PythonFacts};
+use skillcell_core::{Denial, Digest, HostFacts, Isolation, SkillRef};
+use skillcell_deps::{
+    BuildLimits, Cache, DepsRequest, Environment, NetworkTerms, Progress, PythonFacts,
+};
 use skillcell_manifest::{Entry, MAX_BYTES};
 use skillcell_plan::{CallerGrants, ParamPath, Plan, PlanInput, missing_required_env};
-use skillcell_policy::{Ceiling, Layers, OperatorPolicy, Subject};
+use skillcell_policy::{Ceiling, DenyRule, Layers, OperatorPolicy, Subject};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -223,6 +225,16 @@ impl Progress for Tell<'_> {
     fn line(&self, text: &str) {
         self.0.line(text);
     }
+    fn denied(&self, denial: &Denial) {
+        let Denial {
+            target,
+            reason,
+            hint,
+            ..
+        } = denial;
+        let text = format!("the install was denied {target} ({reason}): {hint}");
+        self.0.warn(&text.replace('\n', "\\n"));
+    }
 }
 
 /// The skill's Python packages. Held for as long as they are in use, so that nobody prunes them.
@@ -250,7 +262,7 @@ pub fn dependencies(
     };
     let requirements = requirements(&ready.bundle)?;
     let terms = InstallTerms {
-        source_builds: ready.ceiling.source_builds.value,
+        ceiling: &ready.ceiling,
         isolation: ready.plan.isolation,
         host: &ready.host,
     };
@@ -275,7 +287,7 @@ pub(crate) fn requirements(bundle: &Bundle) -> Result<Vec<String>, CallError> {
 
 /// Under what an install may happen.
 pub(crate) struct InstallTerms<'a> {
-    pub(crate) source_builds: bool,
+    pub(crate) ceiling: &'a Ceiling,
     pub(crate) isolation: Isolation,
     pub(crate) host: &'a HostFacts,
 }
@@ -296,14 +308,21 @@ pub(crate) fn install(
         prefix: python.prefix.clone(),
         version: python.version,
     };
+    let ceiling = terms.ceiling;
+    let deny: Vec<DenyRule> = ceiling.deny.iter().map(|d| d.value.clone()).collect();
     let deps = DepsRequest {
         requirements,
         python: &python,
-        source_builds: terms.source_builds,
+        source_builds: ceiling.source_builds.value,
         isolation: terms.isolation,
         host: terms.host,
         limits: BuildLimits::default(),
         interrupt,
+        network: NetworkTerms {
+            hosts: &ceiling.index_hosts.value,
+            deny: &deny,
+            resolver: ceiling.resolver.as_ref().map(|r| r.value),
+        },
     };
     let cache = Cache::default_location()?;
     Ok(Some(skillcell_deps::ensure(&cache, &deps, &Tell(ui))?))

@@ -40,7 +40,13 @@ fn prepare(args: &PrepareArgs) -> ExitCode {
                     output::error_line(&format!("{skill}: {error}"), error.hint().as_deref());
                 }
                 code.get_or_insert(error.status().exit_code());
-                json!({"skill": skill, "status": error.status(), "error": error.body()})
+                let mut report =
+                    json!({"skill": skill, "status": error.status(), "error": error.body()});
+                let denials = error.denials();
+                if !denials.is_empty() {
+                    report["denials"] = json!(denials);
+                }
+                report
             }
         };
         reports.push(report);

@@ -1,4 +1,4 @@
-//! The build cell without namespaces: the host's paths, held by Landlock.
+//! The build cell without namespaces: the host's paths, held by Landlock, and no sockets at all.
 
 use super::{Build, parent};
 use crate::DepsError;
@@ -13,13 +13,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// How names are looked up, the system's index settings, and the name of the distribution: pip fails
-/// where that is there but can't be read.
+/// The system's index settings, and the name of the distribution: pip fails where that is there but
+/// can't be read.
 const HOST_ETC: &[&str] = &[
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/host.conf",
-    "/etc/gai.conf",
     "/etc/pip.conf",
     "/etc/xdg/pip",
     "/etc/uv",
@@ -80,7 +76,7 @@ impl Build<'_> {
             home: &home,
             tmp: &tmp,
         };
-        let exec = exec(&self.tool, self.request, &self.settings, &paths)?;
+        let exec = exec(&self.tool, self.request, &self.settings, &paths, &[])?;
         let running = if ids.is_none() {
             procfs::tasks_of(self.caller.uid)
         } else {

@@ -1,14 +1,18 @@
-//! The cell that an installer runs in. It shares the host's network, sees the system, the
-//! interpreter and the user's index settings, and may write only the new environment.
+//! The cell that an installer runs in. It sees the system, the interpreter and the user's index
+//! settings, may write only the new environment, and reaches only the package index.
 
 mod bare;
 mod sandbox;
 
+use crate::default_index::DefaultIndex;
+use crate::door::Door;
 use crate::ensure::Installer;
 use crate::installer::Tool;
 use crate::named_files::named_files;
-use crate::run::run;
+use crate::reach::Reach;
+use crate::run::{Finished, run};
 use crate::settings::Settings;
+use crate::sources::Sources;
 use crate::workspace::Workspace;
 use crate::{DepsError, DepsRequest, Progress, diagnose};
 use skillcell_core::Isolation;
@@ -50,9 +54,19 @@ impl Installer for CellInstaller {
                 version: request.python.version,
             },
         )?;
-        let mut settings = Settings::gather(&lookup);
+        let mut settings = Settings::gather(&lookup).of_interpreter(&request.python.prefix);
         if tool.name() == "uv" {
             settings.translate_for_uv();
+        }
+        let reach = Reach::of(
+            &Sources::of(&settings, &tool)?,
+            &|| DefaultIndex::find(request.python, &tool),
+            request.network.hosts,
+        )?;
+        if bare && !reach.is_empty() {
+            return Err(DepsError::NetworkNotHeld {
+                hosts: reach.hosts(),
+            });
         }
         let mut shown = interpreter(request)?;
         shown.extend(named_files(&settings));
@@ -79,16 +93,25 @@ impl Installer for CellInstaller {
             shown,
         };
         let cgroup = build.cgroup()?;
-        let spec = if bare {
-            build.without_namespaces(&cgroup)?
+        let (spec, door) = if bare {
+            (build.without_namespaces(&cgroup)?, None)
         } else {
-            build.sandbox(&cgroup)?
+            let door = Door::make(&reach, &request.network, request.limits.disk)?;
+            (build.sandbox(&cgroup, &door)?, Some(door))
         };
-        let finished = run(&spec, cgroup.as_ref(), request, &to.env(), progress)?;
-        match finished.exit {
-            Exit::Code(0) => Ok(build.tool.name()),
-            exit => Err(diagnose::failure(request, exit, finished.output)),
+        let finished = run(&spec, cgroup.as_ref(), request, &to.env(), door, progress)?;
+        let Finished {
+            exit,
+            output,
+            denials,
+        } = finished;
+        if exit != Exit::Code(0) {
+            return Err(diagnose::failure(request, exit, output, denials));
         }
+        for denial in &denials {
+            progress.denied(denial);
+        }
+        Ok(build.tool.name())
     }
 }
 
@@ -123,6 +146,10 @@ impl Build<'_> {
         cgroup: &Option<CellCgroup>,
         running: u64,
     ) -> Result<CellSpec, DepsError> {
+        let (sockets, network) = match &world {
+            World::Namespaces(_) => (Sockets::PrivateNamespace, DomainNetwork::Unrestricted),
+            World::Bare { .. } => (Sockets::InstallerPairsOnly, DomainNetwork::DenyTcp),
+        };
         let limits = self.request.limits;
         let mut rlimits = vec![
             (Resource::Core, 0),
@@ -141,8 +168,8 @@ impl Build<'_> {
             // Nobody reads what is denied here, so it just fails.
             filter: Filter::compile(
                 Profile {
-                    sockets: Sockets::HostNetwork,
-                    // With the host's network come the host's abstract sockets.
+                    sockets,
+                    // Folders of the host are shown, and may hold sockets.
                     unix: UnixSockets::PairsOnly,
                     ownerless_memory: OwnerlessMemory::Counted,
                     count_forks: false,
@@ -157,7 +184,7 @@ impl Build<'_> {
                 read,
                 write,
                 devices: system::device_paths(),
-                network: DomainNetwork::Unrestricted,
+                network,
             },
             rlimits,
             cpus: None,

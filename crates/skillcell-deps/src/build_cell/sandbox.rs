@@ -2,12 +2,11 @@
 
 use super::Build;
 use crate::DepsError;
+use crate::door::{Door, RESOLVER};
 use crate::installer::Tool;
 use crate::launch::{Paths, exec};
-use crate::settings::{SettingFile, read_small};
-use skillcell_linux::cell::{
-    Bind, BindAccess, CellSpec, Ids, NamespaceSpec, NetworkSpace, Node, Scratch, World,
-};
+use crate::settings::SettingFile;
+use skillcell_linux::cell::{Bind, BindAccess, CellSpec, Ids, NamespaceSpec, Node, Scratch, World};
 use skillcell_linux::cgroup::CellCgroup;
 use skillcell_linux::system;
 use std::fs;
@@ -21,14 +20,18 @@ const UV: &str = "/opt/uv/uv";
 const INODES: u64 = 1 << 20;
 
 impl Build<'_> {
-    pub(super) fn sandbox(&self, cgroup: &Option<CellCgroup>) -> Result<CellSpec, DepsError> {
+    pub(super) fn sandbox(
+        &self,
+        cgroup: &Option<CellCgroup>,
+        door: &Door,
+    ) -> Result<CellSpec, DepsError> {
         let (uid, gid) = self.caller.outside_ids().ok_or(DepsError::NotConfinable(
             "the caller is root without the right to change ids, so the cell would be root outside",
         ))?;
         let ids = Ids { uid, gid };
         let mut readable = system::readable();
         let mut nodes = system::nodes();
-        nodes.extend(system_files());
+        nodes.extend(system::synthetic(HOSTNAME, RESOLVER));
         for path in &self.shown {
             nodes.push(Node::Bind(self.bind(path, path, BindAccess::ReadOnly)?));
             readable.push(path.clone());
@@ -66,7 +69,7 @@ impl Build<'_> {
             },
             staging: Vec::new(),
             hostname: HOSTNAME.into(),
-            network: NetworkSpace::Host,
+            network: door.space(),
             privileged_mounts: self.caller.clones_mounts,
         });
         let writable = [ENV, "/scratch", "/tmp", "/dev/shm"]
@@ -79,7 +82,13 @@ impl Build<'_> {
             home: Path::new(HOME),
             tmp: &tmp,
         };
-        let exec = exec(&self.tool, self.request, &self.settings, &paths)?;
+        let exec = exec(
+            &self.tool,
+            self.request,
+            &self.settings,
+            &paths,
+            &door.variables,
+        )?;
         self.spec(exec, world, readable, writable, cgroup, 0)
     }
 
@@ -99,21 +108,4 @@ impl Build<'_> {
             as_own: private && self.caller.changes_ids && self.caller.clones_mounts,
         })
     }
-}
-
-/// The files that every cell has, with the host's answers to where names are looked up.
-fn system_files() -> Vec<Node> {
-    let own = ["/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"];
-    let mut nodes = system::synthetic(HOSTNAME, "");
-    for path in own {
-        // Copies: what they are links to stays out of the cell.
-        if let Some(content) = read_small(Path::new(path)) {
-            nodes.retain(|node| !matches!(node, Node::File { at, .. } if at == Path::new(path)));
-            nodes.push(Node::File {
-                at: path.into(),
-                content,
-            });
-        }
-    }
-    nodes
 }

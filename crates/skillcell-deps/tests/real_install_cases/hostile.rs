@@ -3,6 +3,7 @@
 use super::Setup;
 use skillcell_deps::{BuildLimits, Cause, DepsError, Environment};
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ const PROBES: &str = r#"
     found["raw"] = attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
     found["unix"] = attempt(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).connect("\0@ABSTRACT@"))
     found["uid 0"] = attempt(lambda: os.setuid(0))
+    found["connect"] = attempt(lambda: socket.create_connection(("127.0.0.1", @PORT@), 5).recv(1) or 1 / 0)
+    found["resolve"] = attempt(lambda: socket.getaddrinfo("example.com", 443))
 "#;
 
 fn package(setup: &Setup, attack: &str) -> PathBuf {
@@ -65,7 +68,12 @@ fn package(setup: &Setup, attack: &str) -> PathBuf {
         .status();
     assert!(status.unwrap().success());
     fs::remove_dir_all(&source).unwrap();
-    // Named as a user would: pip's own settings, which uv is told of as well.
+    only_from(setup, &folder);
+    folder
+}
+
+/// Named as a user would: pip's own settings, which uv is told of as well.
+fn only_from(setup: &Setup, folder: &Path) {
     let conf = setup.home.join(".config/pip");
     fs::create_dir_all(&conf).unwrap();
     fs::write(
@@ -76,7 +84,37 @@ fn package(setup: &Setup, attack: &str) -> PathBuf {
         ),
     )
     .unwrap();
-    folder
+}
+
+const WHEEL: &str = r#"
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1] + "/tiny-1.0-py3-none-any.whl", "w") as z:
+    z.writestr("tiny.py", "x = 1\n")
+    z.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+    z.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    z.writestr("tiny-1.0.dist-info/RECORD", "tiny.py,,\ntiny-1.0.dist-info/METADATA,,\ntiny-1.0.dist-info/WHEEL,,\ntiny-1.0.dist-info/RECORD,,\n")
+"#;
+
+pub(crate) fn local_wheels(setup: &Setup) {
+    let folder = setup.home.join("wheels");
+    fs::create_dir(&folder).unwrap();
+    let made = Command::new("/usr/bin/python3")
+        .args(["-c", WHEEL])
+        .arg(&folder)
+        .status();
+    assert!(made.unwrap().success());
+    only_from(setup, &folder);
+    match setup.ensure(&["tiny", "no-such-package-xyz-123"], |_| {}) {
+        Err(DepsError::Requirement {
+            requirement,
+            cause: Cause::NotFound,
+            ..
+        }) => assert_eq!(requirement, "no-such-package-xyz-123"),
+        _ => panic!("another result"),
+    }
+    setup.nothing_is_left();
+    let installed = setup.ensure(&["tiny"], |_| {}).unwrap();
+    assert!(installed.site.join("tiny.py").is_file());
 }
 
 fn build(setup: &Setup, limits: BuildLimits) -> Result<Environment, DepsError> {
@@ -114,7 +152,14 @@ pub(crate) fn probes(setup: &Setup) {
         )
         .unwrap();
     let _listener = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    // The counter-proof: from outside of a cell it can be connected to.
+    drop(TcpStream::connect(("127.0.0.1", port)).unwrap());
+    drop(server.accept().unwrap());
+    server.set_nonblocking(true).unwrap();
     let attack = PROBES
+        .replace("@PORT@", &port.to_string())
         .replace("@HOME@", setup.home.to_str().unwrap())
         .replace("@CACHE@", setup.cache.path().to_str().unwrap())
         .replace("@ABSTRACT@", &name)
@@ -125,7 +170,12 @@ pub(crate) fn probes(setup: &Setup) {
         serde_json::from_slice(&fs::read(env.site.join("hostile.json")).unwrap()).unwrap();
     println!("{found}");
     let found = found.as_object().unwrap();
-    assert_eq!(found.len(), 11);
+    assert_eq!(found.len(), 13);
+    assert_eq!(
+        server.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock,
+        "a connection left the cell"
+    );
     // The folder above the granted wheels exists inside, as an empty one on scratch.
     for (what, result) in found.iter().filter(|(what, _)| *what != "write home") {
         assert!(

@@ -2,15 +2,17 @@
 
 mod hostile;
 
-use skillcell_core::{HostFacts, Isolation};
+use skillcell_core::{Denial, HostFacts, Isolation};
 use skillcell_deps::{
-    BuildLimits, Cache, Cause, DepsError, DepsRequest, Environment, Progress, PythonFacts,
+    BuildLimits, Cache, Cause, DepsError, DepsRequest, Environment, NetworkTerms, Progress,
+    PythonFacts,
 };
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 pub(crate) const NAMES: &[&str] = &[
     "installs_a_wheel_once_and_finds_it_again",
+    "installs_local_wheels_without_a_network",
     "says_which_requirement_failed_and_leaves_nothing",
     "never_runs_code_of_a_package_unless_source_builds_are_allowed",
     "build_code_sees_no_secrets_and_writes_nothing_outside",
@@ -20,6 +22,7 @@ pub(crate) const NAMES: &[&str] = &[
 
 /// Those that bring their own package.
 pub(crate) const OFFLINE: &[&str] = &[
+    "installs_local_wheels_without_a_network",
     "never_runs_code_of_a_package_unless_source_builds_are_allowed",
     "build_code_sees_no_secrets_and_writes_nothing_outside",
     "an_environment_with_a_way_out_is_refused",
@@ -30,6 +33,7 @@ pub(crate) fn run(case: &str) {
     let setup = Setup::new();
     match case {
         "installs_a_wheel_once_and_finds_it_again" => setup.installs(),
+        "installs_local_wheels_without_a_network" => hostile::local_wheels(&setup),
         "says_which_requirement_failed_and_leaves_nothing" => setup.names_the_culprit(),
         "never_runs_code_of_a_package_unless_source_builds_are_allowed" => {
             hostile::wheels_only(&setup)
@@ -59,6 +63,11 @@ impl Progress for Seen {
     }
     fn line(&self, text: &str) {
         self.0.borrow_mut().push(text.to_owned());
+    }
+    fn denied(&self, denial: &Denial) {
+        self.0
+            .borrow_mut()
+            .push(format!("denied {}", denial.target));
     }
 }
 
@@ -99,6 +108,7 @@ impl Setup {
             host: &self.host,
             limits: BuildLimits::default(),
             interrupt: None,
+            network: NetworkTerms::default(),
         };
         change(&mut request);
         let seen = Seen::default();
@@ -109,7 +119,7 @@ impl Setup {
         if let Err(error) = &result {
             println!(
                 "error: {error}\nhint: {}\n{}",
-                error.hint().unwrap_or("-"),
+                error.hint().unwrap_or_default(),
                 error.output().unwrap_or_default()
             );
         }
@@ -124,7 +134,21 @@ impl Setup {
         }
     }
 
+    /// Without a network namespace nothing would hold the network to the index.
+    fn refused(&self, requirements: &[&str]) {
+        let refused = self.ensure(requirements, |_| {}).unwrap_err();
+        assert!(
+            matches!(&refused, DepsError::NetworkNotHeld { hosts } if !hosts.is_empty()),
+            "{refused}"
+        );
+        assert!(refused.hint().unwrap().contains("--deps"));
+        self.nothing_is_left();
+    }
+
     fn installs(&self) {
+        if self.isolation == Isolation::Process {
+            return self.refused(&["six"]);
+        }
         let first = self.ensure(&["six"], |_| {}).unwrap();
         assert!(first.fresh);
         assert!(first.site.join("six.py").is_file());
@@ -143,6 +167,9 @@ impl Setup {
 
     fn names_the_culprit(&self) {
         let name = "no-such-package-xyz-123";
+        if self.isolation == Isolation::Process {
+            return self.refused(&["six", name]);
+        }
         match self.ensure(&["six", name], |_| {}) {
             Err(DepsError::Requirement {
                 requirement,

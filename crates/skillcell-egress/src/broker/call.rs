@@ -7,6 +7,7 @@ use super::ledger::{self, Ledger};
 use super::meter::{Meter, Spent};
 use super::names::Names;
 use super::secrets::Secrets;
+use super::{AllowLine, Loopback};
 use skillcell_core::{Adapter, EgressEvent, Host, Reason};
 use skillcell_policy::{Ask, Decision, Egress, Intent};
 use std::sync::Arc;
@@ -23,6 +24,9 @@ pub(crate) struct Call {
     pub(crate) inspector: Option<Inspector>,
     /// Connections that are served at the same time.
     pub(crate) slots: Arc<Semaphore>,
+    pub(crate) loopback: Loopback,
+    pub(crate) proxies: Vec<(Host, u16)>,
+    pub(crate) allow_line: AllowLine,
 }
 
 /// More connections at once than any client has, and fewer than there are descriptors.
@@ -51,8 +55,26 @@ impl Call {
 
     /// Records a denial in the envelope's list, and gives what to tell the client.
     pub(crate) fn deny(&self, to: &Destination, reason: Reason, rule: Option<&str>) -> Refused {
-        let hint = hint::destination(reason, &to.host, Some(to.port), rule);
+        let hint = self.hint(reason, &to.host, Some(to.port), rule);
         self.refuse(to, reason, hint)
+    }
+
+    /// What would allow it, or why nothing does.
+    pub(crate) fn hint(
+        &self,
+        reason: Reason,
+        host: &Host,
+        port: Option<u16>,
+        rule: Option<&str>,
+    ) -> String {
+        hint::destination(self.allow_line, reason, host, port, rule)
+    }
+
+    /// Whether a destination is a proxy that the caller's own settings name.
+    pub(crate) fn is_proxy(&self, to: &Destination) -> bool {
+        self.proxies
+            .iter()
+            .any(|(host, port)| *host == to.host && *port == to.port)
     }
 
     pub(crate) fn deny_spent(&self, to: &Destination, spent: Spent) -> Refused {

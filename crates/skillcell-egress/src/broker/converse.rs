@@ -121,8 +121,8 @@ async fn admitted_to(
     traffic: &Arc<Traffic>,
 ) -> Ended {
     let by_name = matches!(to.host, Host::Name(_));
-    if !by_name && !admitted.inspect {
-        // A rule by address: there is no name to hold the client to.
+    if !admitted.inspect && (!by_name || call.is_proxy(to)) {
+        // A rule by address, or a proxy: there is no name to hold the client to.
         return straight(call, client, to, &read, traffic).await;
     }
     let opening = match open(&mut client, to, admitted.inspect, read).await {

@@ -136,7 +136,7 @@ pub(crate) async fn dial(call: &Call, to: &Destination) -> Result<TcpStream, Dia
     if permitted.is_empty() {
         return Err(match refused {
             Some((address, Reason::AddressNotPublic, kind)) => {
-                let hint = hint::not_public(address, to.port, kind.as_deref());
+                let hint = hint::not_public(call.allow_line, address, to.port, kind.as_deref());
                 DialError::Refused(call.refuse(to, Reason::AddressNotPublic, hint))
             }
             Some((_, reason, rule)) => DialError::Refused(call.deny(to, reason, rule.as_deref())),

@@ -212,7 +212,7 @@ impl NameServer {
         self.call.ledger.event(event);
         if let Some(reason) = denied {
             let hint = match host {
-                Some(host) => hint::destination(reason, host, None, rule),
+                Some(host) => self.call.hint(reason, host, None, rule),
                 None => "this is no host name that a rule could allow".to_owned(),
             };
             self.call.ledger.denial(shown, reason, hint);

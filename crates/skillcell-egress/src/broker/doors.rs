@@ -3,9 +3,11 @@
 
 use super::call::{Call, Destination};
 use super::converse::{converse, refuse_outright};
-use super::{accept, proxy, socks};
+use super::{Loopback, accept, proxy, socks};
 use skillcell_core::{Adapter, HTTP_PROXY_PORT, Host, Reason, SOCKS_PORT};
+use skillcell_policy::Ask;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -23,6 +25,17 @@ pub(crate) async fn serve(call: Arc<Call>, listener: TcpListener) -> io::Result<
     }
 }
 
+/// The host's loopback, where a rule names it. By the name, the server's family is found out here:
+/// a client that is connected already would not try the other one.
+fn on_the_host(call: &Call, address: IpAddr, port: u16) -> Option<Host> {
+    if call.loopback == Loopback::Own {
+        return None;
+    }
+    let hosts = [Some(Host::Addr(address)), Host::parse("localhost").ok()];
+    let named = |host: &Host| call.decide(host, Ask::Connect { port }).is_allowed();
+    hosts.into_iter().flatten().find(named)
+}
+
 async fn receive(call: Arc<Call>, client: TcpStream) {
     // A client that is gone already has nothing to be told.
     let Ok(wanted) = client.local_addr() else {
@@ -33,6 +46,15 @@ async fn receive(call: Arc<Call>, client: TcpStream) {
     }
     let (address, port) = (wanted.ip().to_canonical(), wanted.port());
     if address.is_loopback() {
+        if let Some(host) = on_the_host(&call, address, port) {
+            let adapter = Adapter::Transparent;
+            let to = Destination {
+                adapter,
+                host,
+                port,
+            };
+            return converse(&call, client, to, Vec::new()).await;
+        }
         match port {
             HTTP_PROXY_PORT => proxy::serve(&call, client).await,
             SOCKS_PORT => socks::serve(&call, client).await,

@@ -1,11 +1,18 @@
 //! The line that would allow what was denied, or why no line can.
 
+use super::AllowLine;
 use super::meter::Spent;
 use skillcell_core::{Host, Reason, embedded_ipv4};
 use std::net::IpAddr;
 
 /// For a denial of a destination.
-pub fn destination(reason: Reason, host: &Host, port: Option<u16>, rule: Option<&str>) -> String {
+pub(crate) fn destination(
+    allow_line: AllowLine,
+    reason: Reason,
+    host: &Host,
+    port: Option<u16>,
+    rule: Option<&str>,
+) -> String {
     match reason {
         Reason::HostNotAllowed | Reason::PortNotAllowed | Reason::NetworkNotAllowed => {
             allow_line(host, port.unwrap_or(443))
@@ -15,7 +22,7 @@ pub fn destination(reason: Reason, host: &Host, port: Option<u16>, rule: Option<
             rule.map(|r| format!(" ({r})")).unwrap_or_default()
         ),
         Reason::AddressNotPublic => match host {
-            Host::Addr(address) => not_public(*address, port.unwrap_or(443), rule),
+            Host::Addr(address) => not_public(allow_line, *address, port.unwrap_or(443), rule),
             Host::Name(_) => "it leads to an address that is not public; a rule by `cidrs` that names the address allows it".into(),
         },
         Reason::TlsNoServerName => "the TLS client must say the name that it connects to (SNI); a rule by address (`cidrs`) asks for no name".into(),
@@ -36,15 +43,20 @@ pub fn destination(reason: Reason, host: &Host, port: Option<u16>, rule: Option<
 
 /// For an address that is dialled only by a rule that names it. What it stands for must be named as
 /// well.
-pub(crate) fn not_public(address: IpAddr, port: u16, kind: Option<&str>) -> String {
+pub(crate) fn not_public(
+    allow_line: AllowLine,
+    address: IpAddr,
+    port: u16,
+    kind: Option<&str>,
+) -> String {
     let kind = kind.unwrap_or("special address");
-    let both: Vec<String> = std::iter::once(address)
+    let lines: Vec<String> = std::iter::once(address)
         .chain(embedded_ipv4(address).map(IpAddr::V4))
-        .map(cidr)
+        .map(|address| allow_line(&Host::Addr(address), port))
         .collect();
     format!(
-        "it leads to an address that is not public ({address}, {kind}); a rule that names it allows it: {}",
-        line(&format!("cidrs: [{}]", both.join(", ")), port)
+        "it leads to an address that is not public ({address}, {kind}); naming it allows it: {}",
+        lines.join("; and ")
     )
 }
 
@@ -54,7 +66,9 @@ pub fn allow_line(host: &Host, port: u16) -> String {
         Host::Name(name) => format!("domains: [{name}]"),
         Host::Addr(address) => format!("cidrs: [{}]", cidr(*address)),
     };
-    line(&hosts, port)
+    format!(
+        "policy line: `network: {{egress: [{{{hosts}, ports: [{port}]}}]}}`, in the skill's security_policy and in the operator's policy"
+    )
 }
 
 fn cidr(address: IpAddr) -> String {
@@ -62,12 +76,6 @@ fn cidr(address: IpAddr) -> String {
         IpAddr::V4(address) => format!("{address}/32"),
         IpAddr::V6(address) => format!("\"{address}/128\""),
     }
-}
-
-fn line(hosts: &str, port: u16) -> String {
-    format!(
-        "policy line: `network: {{egress: [{{{hosts}, ports: [{port}]}}]}}`, in the skill's security_policy and in the operator's policy"
-    )
 }
 
 pub(crate) fn request_line(host: &Host, port: u16, method: &str, path: &str) -> String {

@@ -30,7 +30,7 @@ use dial::Dialler;
 use inspect::{Authority, Inspector};
 use meter::Meter;
 use rustix::fd::OwnedFd;
-use skillcell_core::Reason;
+use skillcell_core::{Host, Reason};
 use skillcell_policy::Egress;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, UdpSocket as StdUdp};
@@ -64,7 +64,25 @@ pub struct Terms {
     pub secrets: Vec<Secret>,
     /// The operator's; `None` is the host's.
     pub resolver: Option<SocketAddr>,
+    pub loopback: Loopback,
+    /// Proxies of the caller's own, which a rule allows. What is said to a proxy names somebody
+    /// else, so a client is not held to the proxy's name.
+    pub proxies: Vec<(Host, u16)>,
+    /// For hints.
+    pub allow_line: AllowLine,
 }
+
+/// What loopback inside the cell leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loopback {
+    /// To the cell alone.
+    Own,
+    /// To the host's loopback where a rule names the address, or `localhost`; else to the cell.
+    WhereNamed,
+}
+
+/// The line of policy that would allow a host and port.
+pub type AllowLine = fn(&Host, u16) -> String;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
@@ -116,6 +134,9 @@ impl Closed {
             secrets: secrets::Secrets::new(terms.secrets),
             inspector,
             slots: Arc::new(Semaphore::new(call::MAX_CONNECTIONS)),
+            loopback: terms.loopback,
+            proxies: terms.proxies,
+            allow_line: terms.allow_line,
         });
         Ok(Closed { call, runtime })
     }

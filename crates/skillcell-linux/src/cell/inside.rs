@@ -90,9 +90,6 @@ fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Resul
 
 /// Loopback, and what the supervisor serves on it: DNS by UDP and TCP, then the doors.
 fn open_network(space: &NetworkSpace) -> Result<Vec<OwnedFd>> {
-    if *space == NetworkSpace::Host {
-        return Ok(Vec::new());
-    }
     netns::loopback_up()?;
     let (udp, tcp) = netns::dns_sockets()?;
     let mut served = vec![udp, tcp];

@@ -2,7 +2,7 @@
 
 use super::inside::{self, Inherited};
 use super::payload::Wiring;
-use super::spec::{CellSpec, Ids, NamespaceSpec, NetworkSpace, Node, World};
+use super::spec::{CellSpec, Ids, NetworkSpace, Node, World};
 use super::{Bind, BindAccess, idmap};
 use crate::cgroup::CellCgroup;
 use crate::clone::{CELL_NAMESPACES, Forked, fork_into};
@@ -95,10 +95,6 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         .during_at(Step::Open, "/dev/null")?;
     let doors = cgroup.map_or_else(|| Ok(Vec::new()), CellCgroup::doors)?;
     let namespaces = match &spec.world {
-        World::Namespaces(NamespaceSpec {
-            network: NetworkSpace::Host,
-            ..
-        }) => CELL_NAMESPACES & !(libc::CLONE_NEWNET as u64),
         World::Namespaces(_) => CELL_NAMESPACES,
         World::Bare { .. } => 0,
     };
@@ -263,9 +259,7 @@ impl Cell {
             for _ in &world.staging {
                 self.staging.push(next()?);
             }
-            if world.network != NetworkSpace::Host {
-                self.dns = Some((next()?, next()?));
-            }
+            self.dns = Some((next()?, next()?));
             if let NetworkSpace::Brokered { ports } = &world.network {
                 for _ in 0..netns::door_count(ports) {
                     self.doors.push(next()?);

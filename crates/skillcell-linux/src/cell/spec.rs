@@ -57,8 +57,6 @@ pub enum NetworkSpace {
     Private,
     /// Loopback only, with every address on it, and a listener for each of these ports.
     Brokered { ports: Vec<u16> },
-    /// The host's: for build cells alone.
-    Host,
 }
 
 /// The host's ids that the cell's one id stands for.

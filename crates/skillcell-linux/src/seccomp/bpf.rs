@@ -543,6 +543,22 @@ mod tests {
     }
 
     #[test]
+    fn an_installer_without_namespaces_has_no_sockets_but_sets_modes_and_times() {
+        let installer = Profile {
+            sockets: Sockets::InstallerPairsOnly,
+            ..SANDBOX
+        };
+        for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
+            let args = [family as u32, libc::SOCK_STREAM as u32, 0, 0, 0, 0];
+            assert_eq!(ask(installer, libc::SYS_socket, args), NOTIFY, "{family}");
+        }
+        assert_eq!(ask(installer, libc::SYS_connect, [0; 6]), NOTIFY);
+        assert_eq!(ask(installer, libc::SYS_shmget, [0; 6]), NOTIFY);
+        assert_eq!(ask(installer, libc::SYS_fchmod, [0; 6]), ALLOW);
+        assert_eq!(ask(installer, libc::SYS_utimensat, [0; 6]), ALLOW);
+    }
+
+    #[test]
     fn terminal_injection_is_denied() {
         assert_eq!(
             ask(

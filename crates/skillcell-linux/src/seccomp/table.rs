@@ -28,8 +28,8 @@ pub enum Sockets {
     PrivateNamespace,
     /// There is no namespace around the process: connected stream pairs and nothing else.
     PairsOnly,
-    /// A build cell that shares the host's network: no raw, packet or vsock, but outward TCP and UDP.
-    HostNetwork,
+    /// The same around an installer, which has to set modes and times of what it unpacks.
+    InstallerPairsOnly,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,8 +120,8 @@ fn socket_rule(profile: Profile) -> Rule {
     // Route queries (getifaddrs, getaddrinfo); without capabilities nothing can be changed.
     let route = vec![is(0, AF_NETLINK), is(2, 0)];
     match profile.sockets {
-        Sockets::PairsOnly => Rule::AnyOf(vec![]),
-        Sockets::PrivateNamespace | Sockets::HostNetwork => Rule::AnyOf(
+        Sockets::PairsOnly | Sockets::InstallerPairsOnly => Rule::AnyOf(vec![]),
+        Sockets::PrivateNamespace => Rule::AnyOf(
             [
                 unix,
                 vec![
@@ -189,9 +189,8 @@ pub(super) fn rules(profile: Profile) -> Vec<Row> {
 fn conditional(profile: Profile) -> Vec<Row> {
     let watch = |rule: Rule| if profile.watch { rule } else { Rule::Allow };
     let connects = match profile.sockets {
-        Sockets::PairsOnly => Rule::AnyOf(vec![]),
+        Sockets::PairsOnly | Sockets::InstallerPairsOnly => Rule::AnyOf(vec![]),
         Sockets::PrivateNamespace => watch(Rule::Watch),
-        Sockets::HostNetwork => Rule::Allow,
     };
     let mut rows: Vec<Row> = vec![
         (
@@ -300,7 +299,7 @@ fn conditional(profile: Profile) -> Vec<Row> {
                     arg: 5,
                     mask: 0xffff,
                 }),
-                Sockets::PairsOnly | Sockets::HostNetwork => Rule::Allow,
+                Sockets::PairsOnly | Sockets::InstallerPairsOnly => Rule::Allow,
             },
             "sends on a socket; a datagram to a named address is reported",
         ),

@@ -192,7 +192,9 @@ impl Exchange {
                     request.method().as_str(),
                     path.as_str(),
                 ),
-                _ => hint::destination(reason, &self.to.host, Some(self.to.port), rule.as_deref()),
+                _ => self
+                    .call
+                    .hint(reason, &self.to.host, Some(self.to.port), rule.as_deref()),
             };
             return Err(self.refuse(reason, Some(hint)));
         }
