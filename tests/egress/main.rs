@@ -5,6 +5,7 @@ mod budgets;
 mod bypass;
 mod clients;
 mod http_rules;
+mod index;
 mod network;
 mod rules;
 mod secrets;
