@@ -15,15 +15,16 @@ fn secret(cell: &Cell) -> String {
 
 fn trial(cell: &Cell) -> Trial<'_> {
     let grants =
-        Grants::egress("{domains: [api.example.com, other.example.com], ports: [443, 80]}").asking(
-            &format!("secrets: [{{env: {NAME}, hosts: [api.example.com], in: [header, query]}}]"),
-        );
+        Grants::egress("{domains: [api.example.com, other.example.com], ports: [443, 80, 8083]}")
+            .asking(&format!(
+                "secrets: [{{env: {NAME}, hosts: [api.example.com], in: [header, query]}}]"
+            ));
     Trial::new(cell, grants).flags(&["--env", &format!("{NAME}={}", secret(cell))])
 }
 
 /// The same hosts and the same variable, of which nobody says that it is a secret.
 fn open_trial(cell: &Cell) -> Trial<'_> {
-    let rule = "{domains: [api.example.com, other.example.com], ports: [443, 80], http: [{methods: [GET, POST], paths: [\"/*\"]}]}";
+    let rule = "{domains: [api.example.com, other.example.com], ports: [443, 80, 8083], http: [{methods: [GET, POST], paths: [\"/*\"]}]}";
     let mut grants = Grants::egress(rule).asking(&format!("env: [{NAME}]"));
     grants.operator.push_str(&format!("env: [{NAME}]\n"));
     Trial::new(cell, grants).flags(&["--env", &format!("{NAME}={}", secret(cell))])
@@ -167,6 +168,48 @@ claim! {
         trial(cell).step("body", "urllib", step).inside();
         assert_eq!(arrived(), 1);
     }
+}
+
+/// Behind a body is no place that a secret can be bound to, not even on the way to its own host.
+#[test]
+fn a_secret_behind_a_body_is_stopped() {
+    let _shared = shared();
+    let cell = cell(User::Caller);
+    let steps = |trial: Trial<'_>, tag: &str| {
+        let fields = |host: &str| {
+            json!({"host": host, "port": 8083, "path": format!("/trailers?tag={tag}"), "trust": "default",
+                "sum": format!("${{{NAME}}}")})
+        };
+        let mut trial = trial.with_libraries();
+        for host in ["other.example.com", "api.example.com"] {
+            for act in ["http1_trailers", "http2_trailers"] {
+                trial = trial.step(&format!("{act} {host}"), act, fields(host));
+            }
+        }
+        trial.inside()
+    };
+    let names = ["http1_trailers", "http2_trailers"]
+        .into_iter()
+        .flat_map(|act| ["other", "api"].map(|host| format!("{act} {host}.example.com")));
+    let secret = secret(&cell);
+    let arrived = || {
+        let all = network().arrived(cell.mark());
+        all.iter()
+            .filter(|a| a.to_string().contains(&secret))
+            .count()
+    };
+    let free = steps(open_trial(&cell), &format!("free-{}", cell.mark()));
+    for name in names.clone() {
+        free.ok(&name);
+    }
+    assert_eq!(arrived(), 4, "the counter-proof arrives");
+    let report = steps(trial(&cell), &format!("held-{}", cell.mark()));
+    for name in names {
+        report.failed(&name);
+    }
+    report.denied("other.example.com", "secret_leak");
+    report.denied("api.example.com", "secret_leak");
+    assert_eq!(arrived(), 4);
 }
 
 #[test]

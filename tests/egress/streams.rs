@@ -1,6 +1,6 @@
 //! Connections that last and connections in number, relayed as they are and taken apart.
 
-use crate::network::cell;
+use crate::network::{cell, network};
 use crate::trial::{Grants, Trial};
 use serde_json::{Value, json};
 use skillcell_tests::{User, shared};
@@ -20,7 +20,7 @@ impl How {
             How::Relayed => "",
             How::Inspected => ", http: [{methods: [GET, POST], paths: [\"/*\"]}]",
         };
-        let rule = format!("{{domains: [api.example.com], ports: [80, 443]{http}}}");
+        let rule = format!("{{domains: [api.example.com], ports: [80, 443, 8083]{http}}}");
         Grants::network(&format!("egress: [{rule}], {BUDGET}"))
     }
 
@@ -141,6 +141,24 @@ both! {
         let report = trial.inside();
         assert_eq!(report.ok("many"), &json!({"hello from api.example.com": 200}));
         report.nothing_denied();
+    }
+}
+
+both! {
+    /// gRPC has its status there.
+    fn what_stands_behind_a_body_passes_both_ways(how) {
+        let cell = cell(User::Caller);
+        let sum = format!("{}-sum", cell.mark());
+        let trial = Trial::new(&cell, how.grants())
+            .with_libraries()
+            .step("1.1", "http1_trailers", json!({"host": "api.example.com", "port": 8083, "sum": sum}))
+            .step("2", "http2_trailers", how.step(json!({"host": "api.example.com", "sum": sum})));
+        for report in [trial.prove(), trial.inside()] {
+            assert_eq!(report.ok("1.1")["behind"], "x-check: whole", "{}", report.show());
+            assert_eq!(report.ok("2")["behind"], json!({"x-check": "whole"}), "{}", report.show());
+        }
+        let arrived = network().arrived(&sum);
+        assert_eq!(arrived.len(), 4, "outside and inside, each with both\n{arrived:#?}");
     }
 }
 

@@ -28,15 +28,15 @@ use tokio::time::timeout;
 
 type Answer = Response<BoxBody<Bytes, BoxError>>;
 
-/// Headers that belong to one connection only.
-const HOP_BY_HOP: [&str; 9] = [
+/// Headers that belong to one connection only. `Trailer` doesn't: it says what stands behind the
+/// body, which is passed on with it.
+const HOP_BY_HOP: [&str; 8] = [
     "connection",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
     "proxy-connection",
     "te",
-    "trailer",
     "transfer-encoding",
     "upgrade",
 ];
