@@ -12,6 +12,14 @@ pub enum AuditError {
     Changed { path: PathBuf, what: String },
     #[error("{path}: {what}")]
     Key { path: PathBuf, what: &'static str },
+    #[error("{path}: {source}")]
+    Index {
+        path: PathBuf,
+        source: Box<rusqlite::Error>,
+    },
+    /// The index doesn't fit the log that it was made from.
+    #[error("{path}: {what}")]
+    IndexWrong { path: PathBuf, what: &'static str },
     #[error("an event can't be written as JSON: {0}")]
     Encode(#[from] serde_json::Error),
 }
@@ -43,6 +51,9 @@ impl AuditError {
                 "see `skillcell audit verify`; to begin a new log, move the folder away"
             }
             AuditError::Key { .. } => "make a new one with `skillcell audit keygen`",
+            AuditError::Index { .. } | AuditError::IndexWrong { .. } => {
+                "make it again with `skillcell audit reindex`"
+            }
             AuditError::Encode(_) => "please report this",
         }
     }

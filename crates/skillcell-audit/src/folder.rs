@@ -82,6 +82,10 @@ impl Folder {
         self.0.join("index.sqlite")
     }
 
+    pub(crate) fn index_lock(&self) -> PathBuf {
+        self.0.join("index.lock")
+    }
+
     pub(crate) fn make(&self) -> Result<(), AuditError> {
         std::fs::DirBuilder::new()
             .recursive(true)

@@ -6,6 +6,7 @@ mod error;
 mod event;
 mod folder;
 mod head;
+mod index;
 mod line;
 mod log;
 mod prune;
@@ -22,6 +23,9 @@ pub use event::{
     HttpRequest, Summary, Syscall,
 };
 pub use folder::{Folder, Segment};
+pub use index::{
+    Call, Count, Durations, Filter, Found, Index, Made, Progress, Rebuilt, SkillStats, Stats, Watch,
+};
 pub use log::{Log, Retention};
 pub use read::{Lines, Position, parse};
 pub use record::{Record, Task};
