@@ -83,6 +83,30 @@ pub enum Event {
     Pruned(Anchor),
 }
 
+impl Event {
+    /// All kinds, as they stand in lines.
+    pub const KINDS: [&'static str; 18] = [
+        "call_started",
+        "call_ended",
+        "limit_reached",
+        "denied",
+        "process_started",
+        "process_ended",
+        "file_opened",
+        "file_changed",
+        "connect",
+        "name_asked",
+        "connection_decided",
+        "http_request",
+        "connection_ended",
+        "egress_dropped",
+        "syscall",
+        "segment_opened",
+        "recovered",
+        "pruned",
+    ];
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallStarted {
@@ -218,4 +242,21 @@ pub struct Anchor {
     pub segment: u64,
     pub seq: u64,
     pub hash: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_listed() {
+        let schema = schemars::schema_for!(Event);
+        let variants = schema.get("oneOf").and_then(|v| v.as_array()).cloned();
+        let kinds: Vec<String> = variants
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|v| Some(v.pointer("/properties/event/const")?.as_str()?.to_owned()))
+            .collect();
+        assert_eq!(kinds, Event::KINDS, "{schema:?}");
+    }
 }

@@ -27,7 +27,8 @@ pub use index::{
     Call, Count, Durations, Filter, Found, Index, Made, Progress, Rebuilt, SkillStats, Stats, Watch,
 };
 pub use log::{Log, Retention};
-pub use read::{Lines, Position, parse};
+pub use prune::prunable;
+pub use read::{Lines, Position, before_last, parse};
 pub use record::{Record, Task};
 pub use recorder::{OnFailure, RecordFailed, Recorder};
 pub use sign::{Checkpoint, keygen};

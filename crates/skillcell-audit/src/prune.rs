@@ -1,10 +1,17 @@
 //! Which segments are old enough to go.
 
 use crate::line::{self, Hash};
-use crate::{AuditError, Retention, Segment};
+use crate::{AuditError, Folder, Retention, Segment};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime};
+
+/// What pruning would remove now.
+pub fn prunable(folder: &Folder, keep: &Retention) -> Result<Vec<Segment>, AuditError> {
+    let segments = folder.segments()?;
+    let active = segments.last().map_or(0, |s| s.number);
+    beyond(&segments, active, keep)
+}
 
 /// The oldest segments that `keep` doesn't cover; never the active one or a later one.
 pub(crate) fn beyond(

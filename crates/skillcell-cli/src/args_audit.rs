@@ -1,11 +1,16 @@
 //! The command line of `audit`.
 
+use crate::args_audit_query::{
+    ListArgs, PruneArgs, ReindexArgs, SearchArgs, ShowArgs, StatsArgs, TailArgs,
+};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
 const AUDIT_EXAMPLES: &str = "\
 Examples:
-  skillcell audit keygen
+  skillcell audit list --since 24h
+  skillcell audit show last
+  skillcell audit search --event denied --host '*.example.com'
   skillcell audit verify";
 
 #[derive(Debug, Args)]
@@ -17,10 +22,24 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
+    /// List calls, newest first
+    List(Box<ListArgs>),
+    /// Show one call: its processes, and what it did when
+    Show(ShowArgs),
+    /// Print the last events, and follow new ones
+    Tail(TailArgs),
+    /// Find events by words, host, path, system call, reason and more
+    Search(Box<SearchArgs>),
+    /// Count calls, denials, hosts, files and system calls
+    Stats(Box<StatsArgs>),
     /// Check that nothing in the log was changed, removed or put in
     Verify(VerifyArgs),
     /// Make the key that checkpoints of the log are signed with
     Keygen(KeygenArgs),
+    /// Remove the oldest part of the log
+    Prune(PruneArgs),
+    /// Make the index of the log again
+    Reindex(ReindexArgs),
 }
 
 /// Which log.

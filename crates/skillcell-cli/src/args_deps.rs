@@ -89,7 +89,7 @@ pub(crate) struct PruneArgs {
     pub(crate) json: bool,
 }
 
-fn parse_age(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_age(text: &str) -> Result<Duration, String> {
     let error = || format!("`{text}` is not an age: write a number and s, m, h, d or w");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);

@@ -2,12 +2,14 @@
 
 mod args;
 mod args_audit;
+mod args_audit_query;
 mod args_deps;
 mod args_policy;
 mod commands;
 mod output;
 mod schemas;
 mod table;
+mod when;
 
 use clap::Parser;
 use std::process::ExitCode;

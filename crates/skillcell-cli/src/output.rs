@@ -1,31 +1,71 @@
 //! Everything that is printed. Text that came from a skill is escaped before it meets a terminal.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{AnsiColor, Effects, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 use skillcell_core::{Denial, ErrorBody, Status};
 use skillcell_supervisor::Interaction;
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default();
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const FAINT: Style = Style::new().effects(Effects::DIMMED);
+pub(crate) const PLAIN: Style = Style::new();
 
 /// Control characters, made visible; newlines and tabs stay.
 pub(crate) fn printable(text: &str) -> String {
-    let keep = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    // Invisible direction marks can make a terminal show something else than what is there.
-    let tricky = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    text.chars()
-        .flat_map(|c| {
-            if keep(c) && !tricky(c) {
-                vec![c]
-            } else {
-                c.escape_unicode().collect()
+    escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// The same on one line: what breaks lines is made visible too.
+pub(crate) fn one_line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+fn escaped(text: &str, keep: fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            _ if keep(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            _ if is_tricky(c) => out.extend(c.escape_unicode()),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Controls of a terminal, and what is invisible or changes the direction of what is shown: with
+/// these a text can look like another one.
+fn is_tricky(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// JSON that means the same, without anything that drives a terminal. Such characters stand in
+/// strings only, where they can be written as escapes.
+pub(crate) fn tame_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_tricky(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
             }
-        })
-        .collect()
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// A line on stdout. False when nobody could read it, which only matters for a result.
@@ -44,9 +84,15 @@ pub(crate) fn print(text: &str) {
 /// A value as JSON on stdout, indented: these are read by people too.
 pub(crate) fn json_value<T: serde::Serialize>(value: &T) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => print_raw(&format!("{text}\n")),
+        Ok(text) => print_raw(&format!("{}\n", tame_json(&text))),
         Err(error) => warning(&format!("the answer can't be written as JSON: {error}")),
     }
+}
+
+/// One styled line on stdout. False when nobody reads any more.
+pub(crate) fn styled_line(text: &str) -> bool {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
 }
 
 /// Text on stdout as it is.
@@ -199,5 +245,76 @@ impl Interaction for Terminal {
     fn warn(&self, text: &str) {
         self.finish();
         warning(text);
+    }
+}
+
+/// How far something long has got, for a person at a terminal, once it takes long.
+pub(crate) struct Meter {
+    label: &'static str,
+    begun: Instant,
+    bar: Option<ProgressBar>,
+    shows: bool,
+}
+
+impl Meter {
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    pub(crate) fn new(label: &'static str, format: Format) -> Self {
+        Meter {
+            label,
+            begun: Instant::now(),
+            bar: None,
+            shows: std::io::stderr().is_terminal() && format == Format::Human,
+        }
+    }
+
+    pub(crate) fn set(&mut self, done: u64, total: u64) {
+        if !self.shows || self.begun.elapsed() < Self::PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let template = "{msg} {wide_bar} {bytes}/{total_bytes} {eta}";
+            let style = ProgressStyle::with_template(template)
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(total)
+                .with_style(style)
+                .with_message(self.label)
+        });
+        bar.set_length(total);
+        bar.set_position(done);
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str =
+        "a\n\t\r\u{1b}[2J\u{7f}\u{9b}31m\u{202e}\u{200b}\u{2028}\u{feff}\u{e0041}é\\n";
+
+    #[test]
+    fn nothing_that_drives_a_terminal_or_hides_is_printed() {
+        assert_eq!(
+            one_line(HOSTILE),
+            "a\\n\\t\\r\\u{1b}[2J\\u{7f}\\u{9b}31m\\u{202e}\\u{200b}\\u{2028}\\u{feff}\\u{e0041}é\\n"
+        );
+        assert!(printable(HOSTILE).starts_with("a\n\t\\r\\u{1b}"));
+    }
+
+    #[test]
+    fn tame_json_means_the_same() {
+        let json = serde_json::to_string(&[HOSTILE]).unwrap();
+        let tame = tame_json(&json);
+        assert!(!tame.chars().any(is_tricky), "{tame}");
+        let back: Vec<String> = serde_json::from_str(&tame).unwrap();
+        assert_eq!(back, [HOSTILE]);
     }
 }

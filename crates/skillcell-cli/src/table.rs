@@ -11,6 +11,48 @@ pub(crate) fn heading(text: &str) -> String {
     format!("{HEAD}{text}{HEAD:#}\n")
 }
 
+/// What stands in a column, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    pub(crate) fn new(text: &str, style: Style) -> Cell {
+        Cell {
+            text: cell(text),
+            style,
+        }
+    }
+}
+
+/// As [`table`], with styles.
+pub(crate) fn styled<const N: usize>(head: [&str; N], rows: &[[Cell; N]]) -> String {
+    let mut widths = head.map(|h| h.chars().count());
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.text.chars().count());
+        }
+    }
+    let head = line(&head.map(str::to_owned), &widths);
+    let mut out = format!("  {HEAD}{head}{HEAD:#}\n");
+    for row in rows {
+        let mut line = String::new();
+        for (at, (Cell { text, style }, width)) in row.iter().zip(widths).enumerate() {
+            let gap = if at + 1 < N {
+                " ".repeat(width - text.chars().count() + 2)
+            } else {
+                String::new()
+            };
+            // Writing to a string can't fail.
+            write!(line, "{style}{text}{style:#}{gap}").unwrap_or(());
+        }
+        writeln!(out, "  {}", line.trim_end()).unwrap_or(());
+    }
+    out
+}
+
 /// Rows under a bold head; a head of empty words is left out. The last column is as wide as it is.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let rows: Vec<[String; N]> = rows

@@ -1,7 +1,17 @@
 //! The record of calls: checks and looks at it. One file per subcommand.
 
+mod ask;
 mod keygen;
+mod list;
+mod prune;
+mod reindex;
+mod search;
+mod show;
+mod stats;
+mod tail;
+mod tree;
 mod verify;
+mod words;
 
 use crate::args_audit::{AuditCommand, LogArgs};
 use crate::output::{self, Format};
@@ -11,8 +21,15 @@ use std::process::ExitCode;
 
 pub(crate) fn audit(command: AuditCommand) -> ExitCode {
     match command {
+        AuditCommand::List(args) => list::list(&args),
+        AuditCommand::Show(args) => show::show(&args),
+        AuditCommand::Tail(args) => tail::tail(&args),
+        AuditCommand::Search(args) => search::search(&args),
+        AuditCommand::Stats(args) => stats::stats(&args),
         AuditCommand::Verify(args) => verify::verify(&args),
         AuditCommand::Keygen(args) => keygen::keygen(&args),
+        AuditCommand::Prune(args) => prune::prune(&args),
+        AuditCommand::Reindex(args) => reindex::reindex(&args),
     }
 }
 

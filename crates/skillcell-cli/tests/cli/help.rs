@@ -1,6 +1,6 @@
 use crate::{skillcell, stdout};
 
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 23] = [
     &[],
     &["run"],
     &["explain"],
@@ -10,6 +10,16 @@ const COMMANDS: [&[&str]; 13] = [
     &["completions"],
     &["policy"],
     &["policy", "test"],
+    &["audit"],
+    &["audit", "list"],
+    &["audit", "show"],
+    &["audit", "tail"],
+    &["audit", "search"],
+    &["audit", "stats"],
+    &["audit", "verify"],
+    &["audit", "keygen"],
+    &["audit", "prune"],
+    &["audit", "reindex"],
     &["deps"],
     &["deps", "prepare"],
     &["deps", "list"],

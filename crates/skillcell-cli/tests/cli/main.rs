@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod audit;
 mod check;
 mod explain;
 mod help;
 mod policy;
+#[path = "../../../skillcell-audit/tests/samples/mod.rs"]
+mod samples;
 mod schema;
 
 use std::path::{Path, PathBuf};
