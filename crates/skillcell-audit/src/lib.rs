@@ -4,6 +4,7 @@
 mod clock;
 mod error;
 mod event;
+pub mod export;
 mod folder;
 mod head;
 mod index;
