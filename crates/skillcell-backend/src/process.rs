@@ -158,7 +158,10 @@ fn nproc(plan: &Plan, facts: &Facts<'_>, ids: Option<Ids>) -> Option<u64> {
     let own = u64::from(plan.limits.processes + limits::own_processes());
     match ids {
         Some(_) => Some(own),
-        None => Some(own + skillcell_linux::procfs::tasks_of(rustix::process::geteuid().as_raw())),
+        // The supervisor's own, with the thread that it is about to start.
+        None => {
+            Some(own + 1 + skillcell_linux::procfs::tasks_of(rustix::process::geteuid().as_raw()))
+        }
     }
 }
 

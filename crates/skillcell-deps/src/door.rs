@@ -4,10 +4,11 @@
 use crate::reach::Reach;
 use crate::{DepsError, NetworkTerms};
 use skillcell_core::{Denial, Denials, HTTP_PROXY_PORT, Host};
-use skillcell_egress::{Broker, Budget, Closed, Doors, Loopback, Terms};
+use skillcell_egress::{Broker, Budget, Closed, Doors, Loopback, NoJournal, Terms};
 use skillcell_linux::cell::{Cell, NetworkSpace};
 use skillcell_policy::Egress;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 /// Where the cell looks names up. A burst of questions may need a second try.
 pub(crate) const RESOLVER: &str = "nameserver 127.0.0.1\noptions timeout:2 attempts:4\n";
@@ -80,11 +81,13 @@ impl Door {
         let (dns_udp, dns_tcp) = cell.dns.take().ok_or(DepsError::NotConfinable(
             "it handed over no sockets for its network",
         ))?;
-        Ok(self.closed.open(Doors {
+        let doors = Doors {
             dns_udp,
             dns_tcp,
             listeners: std::mem::take(&mut cell.doors),
-        })?)
+        };
+        // An install is no call: what it was denied is told, and not in the log of calls.
+        Ok(self.closed.open(doors, Arc::new(NoJournal))?)
     }
 }
 

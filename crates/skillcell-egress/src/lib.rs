@@ -16,8 +16,8 @@ pub mod socks5;
 pub mod tls;
 
 pub use broker::{
-    AllowLine, AuthorityError, Broker, BrokerError, Budget, Closed, Doors, Loopback, Names, Place,
-    Placeholder, Report, Secret, Terms, hint,
+    AllowLine, AuthorityError, Broker, BrokerError, Budget, Closed, Doors, Entry, Journal,
+    Loopback, Names, NoJournal, Place, Placeholder, Report, Secret, Terms, Unwritten, hint,
 };
 pub use dns::{Question, refuse};
 pub use progress::Progress;

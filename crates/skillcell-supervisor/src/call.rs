@@ -8,14 +8,13 @@ use crate::{
     CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare, record,
 };
 use rustix::fd::AsFd;
-use skillcell_audit::{CallEnded, Event, RecordFailed, Summary};
+use skillcell_audit::{CallEnded, Event, RecordFailed, Recorder, Summary};
 use skillcell_backend::{Facts, Layout, Network, for_level};
 use skillcell_core::{
-    Adapter, AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
+    AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
 };
 use skillcell_egress::Broker;
 use skillcell_plan::{FileAccess, Plan};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -25,11 +24,18 @@ pub fn run(request: &Request, host: HostFacts, ui: &dyn Interaction) -> Outcome 
     let started = Instant::now();
     let run_id = new_run_id();
     let mut skill = SkillRef::default();
+    let mut recorder = None;
     let done = prepare::prepare(request, host, &mut skill)
-        .and_then(|ready| execute(request, ready, &run_id, ui));
+        .and_then(|ready| execute(request, ready, &run_id, ui, &mut recorder));
     let mut envelope = match done {
         Ok(envelope) => envelope,
-        Err(error) => failed(&run_id, skill, &error),
+        Err(error) => {
+            let mut envelope = failed(&run_id, skill, &error);
+            if let Some(recorder) = recorder {
+                envelope.audit = record::abandon(&recorder, &error);
+            }
+            envelope
+        }
     };
     if envelope.usage.wall_ms == 0 {
         envelope.usage.wall_ms = started.elapsed().as_millis() as u64;
@@ -57,6 +63,7 @@ fn execute(
     mut ready: Ready,
     run_id: &RunId,
     ui: &dyn Interaction,
+    started: &mut Option<Arc<Recorder>>,
 ) -> Result<Outcome, CallError> {
     if ready.plan.trusted {
         ui.warn(&format!(
@@ -109,9 +116,10 @@ fn execute(
         run_id,
     };
     let recorder = Arc::new(record::open(opening, ui)?);
+    *started = Some(Arc::clone(&recorder));
     let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
     let mut running = prepared.start()?;
-    let (broker, view) = door.open(&mut running)?.unzip();
+    let (broker, view) = door.open(&mut running, &recorder)?.unzip();
     let terms = watch::Terms {
         limits: &ready.plan.limits,
         world,
@@ -157,21 +165,8 @@ fn execute(
         bytes_out: report.bytes_out,
         bytes_in: report.bytes_in,
     };
-    let mut hosts = BTreeSet::new();
-    let mut connections = 0;
-    for event in report.events {
-        if event.denied.is_none() {
-            hosts.insert(event.host.clone());
-            connections += u64::from(event.port.is_some());
-        }
-        let event = match event.adapter {
-            Adapter::Dns => Event::NameAsked(event),
-            _ => Event::ConnectionEnded(event),
-        };
-        unless_ended(&observed.end, recorder.note(None, &event))?;
-    }
-    if report.events_dropped > 0 {
-        let count = report.events_dropped;
+    if report.dropped > 0 {
+        let count = report.dropped;
         unless_ended(
             &observed.end,
             recorder.note(None, &Event::EgressDropped { count }),
@@ -188,8 +183,8 @@ fn execute(
         denials: denials.clone(),
         usage,
         summary: Summary {
-            hosts: hosts.len() as u64,
-            connections,
+            hosts: report.hosts,
+            connections: report.connections,
             denials: denials.iter().map(|d| d.count).sum(),
             ..observed.summary
         },

@@ -2,7 +2,9 @@
 //! that, and the placeholders that stand in it for secrets.
 
 use crate::CallError;
+use crate::door_journal::DoorJournal;
 use rustix::fd::OwnedFd;
+use skillcell_audit::Recorder;
 use skillcell_backend::{Facts, Layout, Network, Running, TRUST_BUNDLE, Trust};
 use skillcell_core::Isolation;
 use skillcell_egress::{
@@ -169,17 +171,23 @@ pub(crate) struct View {
 
 impl Door {
     /// Serves the cell's listeners from now on.
-    pub(crate) fn open(self, running: &mut Running) -> Result<Option<(Broker, View)>, CallError> {
+    pub(crate) fn open(
+        self,
+        running: &mut Running,
+        recorder: &Arc<Recorder>,
+    ) -> Result<Option<(Broker, View)>, CallError> {
         let Some(closed) = self.closed else {
             return Ok(None);
         };
         let (dns_udp, dns_tcp) = running.cell.dns.take().ok_or(CallError::NoDoor)?;
         let listeners: Vec<OwnedFd> = std::mem::take(&mut running.cell.doors);
-        let broker = closed.open(Doors {
+        let doors = Doors {
             dns_udp,
             dns_tcp,
             listeners,
-        })?;
+        };
+        let journal = Arc::new(DoorJournal(Arc::clone(recorder)));
+        let broker = closed.open(doors, journal)?;
         let view = View {
             ports: self.ports,
             names: broker.names(),

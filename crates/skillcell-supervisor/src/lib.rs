@@ -6,6 +6,7 @@
 mod call;
 mod collect;
 mod door;
+mod door_journal;
 mod error;
 mod explain;
 mod install;

@@ -3,9 +3,10 @@
 use crate::door::Door;
 use crate::{CallError, Interaction, Request};
 use skillcell_audit::{
-    CallStarted, Event, Folder, Log, OnFailure, RecordFailed, Recorder, Redactor, Retention,
+    CallEnded, CallStarted, Event, Folder, Log, OnFailure, RecordFailed, Recorder, Redactor,
+    Retention, Summary,
 };
-use skillcell_core::{Control, Enforcement, EnforcementStatus, RunId};
+use skillcell_core::{AuditRef, Control, Enforcement, EnforcementStatus, RunId, Usage};
 use skillcell_plan::Plan;
 use skillcell_policy::LogTerms;
 use std::collections::BTreeMap;
@@ -83,12 +84,25 @@ pub(crate) fn close(
     recorder: &Recorder,
     event: &Event,
     receipt: &mut [Enforcement],
-) -> Result<skillcell_core::AuditRef, RecordFailed> {
+) -> Result<AuditRef, RecordFailed> {
     let audit = recorder.finish(event)?;
     if let Some(gap) = recorder.gap() {
         degrade(receipt, &gap);
     }
     Ok(audit)
+}
+
+/// Writes the end of a call that was started and came to nothing. A record that has failed already
+/// says nothing more.
+pub(crate) fn abandon(recorder: &Recorder, error: &CallError) -> AuditRef {
+    let ended = Event::CallEnded(Box::new(CallEnded {
+        status: error.status(),
+        reason: Some(error.body().code),
+        denials: error.denials(),
+        usage: Usage::default(),
+        summary: Summary::default(),
+    }));
+    recorder.finish(&ended).unwrap_or_default()
 }
 
 fn degrade(receipt: &mut [Enforcement], why: &str) {

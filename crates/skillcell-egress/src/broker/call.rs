@@ -3,6 +3,7 @@
 use super::dial::Dialler;
 use super::hint;
 use super::inspect::Inspector;
+use super::journal::Entry;
 use super::ledger::{self, Ledger};
 use super::meter::{Meter, Spent};
 use super::names::Names;
@@ -11,6 +12,7 @@ use super::{AllowLine, Loopback};
 use skillcell_core::{Adapter, EgressEvent, Host, Reason};
 use skillcell_policy::{Ask, Decision, Egress, Intent};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 pub(crate) struct Call {
@@ -27,6 +29,8 @@ pub(crate) struct Call {
     pub(crate) loopback: Loopback,
     pub(crate) proxies: Vec<(Host, u16)>,
     pub(crate) allow_line: AllowLine,
+    /// How many connections have been asked for; numbers them in the record.
+    pub(crate) connections: AtomicU64,
 }
 
 /// More connections at once than any client has, and fewer than there are descriptors.
@@ -98,8 +102,19 @@ impl Call {
     ) {
         let mut event = EgressEvent::new(adapter, ledger::shown(shown), None);
         event.denied = Some(reason);
-        self.ledger.event(event);
         self.ledger.denial(shown, reason, hint);
+        let entry = match adapter {
+            Adapter::Dns => Entry::Asked(&event),
+            _ => Entry::Decided(&event),
+        };
+        // Denied either way.
+        self.ledger.write(&entry).unwrap_or_default();
+    }
+
+    /// What can't be written down doesn't happen.
+    pub(crate) fn unrecorded(&self, to: &Destination) -> Refused {
+        let hint = "the record of this call can't be written".to_owned();
+        self.refuse(to, Reason::AuditUnavailable, hint)
     }
 
     /// A new connection: policy first, then what the call may still spend.
@@ -117,6 +132,10 @@ impl Call {
             .map_err(|spent| self.deny_spent(to, spent))?;
         let mut event = EgressEvent::new(to.adapter, to.host.to_string(), Some(to.port));
         event.rule = Some(rule);
+        event.connection = Some(self.connections.fetch_add(1, Ordering::Relaxed) + 1);
+        if self.ledger.write(&Entry::Decided(&event)).is_err() {
+            return Err(self.unrecorded(to));
+        }
         Ok(Admitted {
             inspect: inspect || !self.secrets.is_empty(),
             event,

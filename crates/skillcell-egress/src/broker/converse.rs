@@ -5,6 +5,7 @@ use super::call::{Admitted, Call, Destination, Refused};
 use super::dial::{DialError, dial};
 use super::http;
 use super::inspect;
+use super::journal::Entry;
 use super::meter::Traffic;
 use super::probation;
 use super::relay::{Cut, relay};
@@ -79,12 +80,17 @@ struct Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.call.ledger.event(EgressEvent {
+        let event = EgressEvent {
             bytes_out: self.traffic.out.load(Ordering::Relaxed),
             bytes_in: self.traffic.into.load(Ordering::Relaxed),
             millis: self.started.elapsed().as_millis() as u64,
             ..self.event.clone()
-        });
+        };
+        // What was let through has been written down before; a record that fails ends the call.
+        self.call
+            .ledger
+            .write(&Entry::Ended(&event))
+            .unwrap_or_default();
     }
 }
 
@@ -109,7 +115,11 @@ impl Ended {
 pub(crate) fn record_denied(call: &Call, to: &Destination, refused: &Refused) {
     let mut event = EgressEvent::new(to.adapter, to.host.to_string(), Some(to.port));
     event.denied = Some(refused.reason);
-    call.ledger.event(event);
+    event.connection = Some(call.connections.fetch_add(1, Ordering::Relaxed) + 1);
+    // Denied either way.
+    call.ledger
+        .write(&Entry::Decided(&event))
+        .unwrap_or_default();
 }
 
 async fn admitted_to(

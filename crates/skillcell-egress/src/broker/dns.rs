@@ -5,6 +5,7 @@
 use super::call::Call;
 use super::dial::Unresolved;
 use super::hint;
+use super::journal::Entry;
 use super::meter::Spent;
 use crate::dns::{Answer, Query, TYPE_A, TYPE_AAAA};
 use skillcell_core::{Adapter, DomainName, EgressEvent, Host, Reason};
@@ -174,7 +175,9 @@ impl NameServer {
         };
         let mut event = EgressEvent::new(Adapter::Dns, name.to_string(), None);
         event.rule = Some(rule);
-        self.call.ledger.event(event);
+        if self.call.ledger.write(&Entry::Asked(&event)).is_err() {
+            return Answer::Refused;
+        }
         match self.call.dialler.resolve(name).await {
             Ok(found) if !found.is_empty() => {}
             Ok(_) | Err(Unresolved::Absent) => return Answer::NxDomain,
@@ -209,7 +212,11 @@ impl NameServer {
     fn record(&self, shown: &str, denied: Option<Reason>, rule: Option<&str>, host: Option<&Host>) {
         let mut event = EgressEvent::new(Adapter::Dns, shown, None);
         event.denied = denied;
-        self.call.ledger.event(event);
+        // Refused either way.
+        self.call
+            .ledger
+            .write(&Entry::Asked(&event))
+            .unwrap_or_default();
         if let Some(reason) = denied {
             let hint = match host {
                 Some(host) => self.call.hint(reason, host, None, rule),

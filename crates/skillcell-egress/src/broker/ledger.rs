@@ -1,71 +1,105 @@
-//! What happened at the door: one event per question and connection, and the denials.
+//! What happened at the door: written to the call's journal as it happens, and the denials.
 
-use skillcell_core::{Denial, DenialKind, Denials, EgressEvent, Host, Reason};
+use super::journal::{Entry, Journal, Unwritten};
+use skillcell_core::{Denial, DenialKind, Denials, Host, Reason};
+use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Events kept per call; a flood beyond that is counted. Denials have a part of their own, so that
-/// they can't take the place of what was allowed.
-const MAX_EVENTS: usize = 10_000;
-const MAX_DENIED: usize = 2_000;
+/// Entries written per call; a flood beyond that is counted. Denials have a part of their own, so
+/// that they can't take the place of what was allowed.
+const MAX_ENTRIES: u64 = 400_000;
+const MAX_DENIED: u64 = 100_000;
 
 /// Everything that the broker has to say when the call ends.
 #[derive(Debug, Default)]
 pub struct Report {
     pub denials: Vec<Denial>,
-    pub events: Vec<EgressEvent>,
-    /// Events beyond the number that is kept.
-    pub events_dropped: u64,
+    /// Entries beyond the number that is written.
+    pub dropped: u64,
+    /// Distinct hosts that connections were let through to.
+    pub hosts: u64,
+    /// Connections that were let through.
+    pub connections: u64,
     pub bytes_out: u64,
     pub bytes_in: u64,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Ledger(Mutex<Book>);
+pub(crate) struct Ledger {
+    journal: Arc<dyn Journal>,
+    book: Mutex<Book>,
+}
 
 #[derive(Debug, Default)]
 struct Book {
     denials: Denials,
-    events: Vec<EgressEvent>,
-    denied: usize,
-    allowed: usize,
+    denied: u64,
+    written: u64,
     dropped: u64,
+    connections: u64,
+    hosts: HashSet<String>,
 }
 
 impl Ledger {
-    pub(crate) fn event(&self, event: EgressEvent) {
-        let book = &mut *self.book();
-        let (kept, most) = match event.denied {
-            Some(_) => (&mut book.denied, MAX_DENIED),
-            None => (&mut book.allowed, MAX_EVENTS),
-        };
-        if *kept < most {
-            *kept += 1;
-            book.events.push(event);
-        } else {
-            book.dropped += 1;
+    pub(crate) fn new(journal: Arc<dyn Journal>) -> Ledger {
+        Ledger {
+            journal,
+            book: Mutex::default(),
         }
     }
 
+    /// Writes an entry, before whoever caused it is told.
+    pub(crate) fn write(&self, entry: &Entry<'_>) -> Result<(), Unwritten> {
+        let denied = match entry {
+            Entry::Asked(event) | Entry::Decided(event) | Entry::Ended(event) => event.denied,
+            Entry::Request { denied, .. } => *denied,
+            Entry::Denied { reason, .. } => Some(*reason),
+        };
+        {
+            let book = &mut *self.book();
+            let (count, most) = match denied {
+                Some(_) => (&mut book.denied, MAX_DENIED),
+                None => (&mut book.written, MAX_ENTRIES),
+            };
+            if *count >= most {
+                book.dropped += 1;
+                return Ok(());
+            }
+            *count += 1;
+            if let Entry::Decided(event) = entry
+                && event.denied.is_none()
+            {
+                book.connections += 1;
+                book.hosts.insert(event.host.clone());
+            }
+        }
+        self.journal.write(entry)
+    }
+
+    /// In the envelope's list, and in the record before anybody is told. A record that fails ends the
+    /// call; here there is nothing left to forbid.
     pub(crate) fn denial(&self, target: &str, reason: Reason, hint: String) {
         self.book()
             .denials
             .record(DenialKind::Network, target, reason, hint);
+        self.write(&Entry::Denied { target, reason })
+            .unwrap_or_default();
     }
 
     pub(crate) fn close(&self, (bytes_out, bytes_in): (u64, u64)) -> Report {
         let book = std::mem::take(&mut *self.book());
         Report {
             denials: book.denials.into_vec(),
-            events: book.events,
-            events_dropped: book.dropped,
+            dropped: book.dropped,
+            hosts: book.hosts.len() as u64,
+            connections: book.connections,
             bytes_out,
             bytes_in,
         }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

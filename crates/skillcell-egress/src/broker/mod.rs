@@ -10,6 +10,7 @@ mod doors;
 pub mod hint;
 mod http;
 mod inspect;
+mod journal;
 mod ledger;
 mod meter;
 mod names;
@@ -21,6 +22,7 @@ mod sieve;
 mod socks;
 
 pub use inspect::AuthorityError;
+pub use journal::{Entry, Journal, NoJournal, Unwritten};
 pub use ledger::Report;
 pub use names::Names;
 pub use secrets::{Place, Placeholder, Secret};
@@ -35,6 +37,7 @@ use skillcell_policy::Egress;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, UdpSocket as StdUdp};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -96,7 +99,7 @@ pub enum BrokerError {
 
 /// A broker that has everything but its doors: what can fail has been done.
 pub struct Closed {
-    call: Arc<Call>,
+    call: Call,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -125,11 +128,12 @@ impl Closed {
             let _inside = runtime.enter();
             Dialler::new(terms.resolver).map_err(BrokerError::Resolver)?
         };
-        let call = Arc::new(Call {
+        let call = Call {
             egress: terms.egress,
             names: Arc::default(),
             meter: Meter::new(terms.budget),
-            ledger: ledger::Ledger::default(),
+            ledger: ledger::Ledger::new(Arc::new(NoJournal)),
+            connections: AtomicU64::new(0),
             dialler,
             secrets: secrets::Secrets::new(terms.secrets),
             inspector,
@@ -137,7 +141,7 @@ impl Closed {
             loopback: terms.loopback,
             proxies: terms.proxies,
             allow_line: terms.allow_line,
-        });
+        };
         Ok(Closed { call, runtime })
     }
 
@@ -147,8 +151,11 @@ impl Closed {
     }
 
     /// Starts to serve. Nothing is reachable through the doors before, and nothing after the end.
-    pub fn open(self, doors: Doors) -> Result<Broker, BrokerError> {
-        let Closed { call, runtime } = self;
+    /// From here on everything is written to the journal.
+    pub fn open(self, doors: Doors, journal: Arc<dyn Journal>) -> Result<Broker, BrokerError> {
+        let Closed { mut call, runtime } = self;
+        call.ledger = ledger::Ledger::new(journal);
+        let call = Arc::new(call);
         let (stop, stopped) = oneshot::channel();
         let served = Arc::clone(&call);
         let thread = std::thread::Builder::new()

@@ -3,6 +3,7 @@
 use super::super::call::{Call, Destination, Refused};
 use super::super::converse::Ended;
 use super::super::hint;
+use super::super::journal::Entry;
 use super::super::meter::Traffic;
 use super::super::sieve::{self, Sieve};
 use super::body::{BoxError, Outgoing};
@@ -134,9 +135,25 @@ impl Exchange {
         switch: Option<Switch>,
     ) -> Answer {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        match self.checked(&request) {
+        match self.recorded(&request) {
             Ok(path) => self.forward(request, path, switch).await,
             Err(refused) => told(StatusCode::FORBIDDEN, Some(refused.reason), &refused.words),
+        }
+    }
+
+    /// As `checked`, with its entry in the record.
+    fn recorded(&self, request: &Request<Incoming>) -> Result<String, Refused> {
+        let checked = self.checked(request);
+        let entry = Entry::Request {
+            host: self.to.host.to_string(),
+            port: self.to.port,
+            method: request.method().as_str(),
+            path: request.uri().path(),
+            denied: checked.as_ref().err().map(|refused| refused.reason),
+        };
+        match self.call.ledger.write(&entry) {
+            Ok(()) => checked,
+            Err(_) => Err(self.call.unrecorded(&self.to)),
         }
     }
 
