@@ -255,7 +255,11 @@ impl Report {
             .lines()
             .filter(|line| line.contains(run))
             .map(|line| serde_json::from_str(line).expect("the log is JSON lines"))
-            .filter(|event: &Value| event["event"] == "egress")
+            .filter(|line: &Value| {
+                let kinds = ["name_asked", "connection_decided", "connection_ended"];
+                kinds.iter().any(|kind| line["event"] == *kind)
+            })
+            .map(|line| line["data"].clone())
             .collect()
     }
 

@@ -1,7 +1,7 @@
 //! Runs a call and gives its envelope, whatever happens.
 
 use crate::door;
-use crate::observe::{OwnFolders, World};
+use crate::observe::{OwnFolders, Program, World};
 use crate::program::{self, Input};
 use crate::watch::{self, End};
 use crate::{
@@ -15,6 +15,7 @@ use skillcell_core::{
 };
 use skillcell_egress::Broker;
 use skillcell_plan::{FileAccess, Plan};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -107,6 +108,15 @@ fn execute(
     })?;
     let world = world(&ready.plan, &layout, &moves);
     let own = own_folders(&ready, &layout, trees.clone());
+    let first = Program {
+        path: launch.program.program.as_os_str().as_bytes().to_vec(),
+        argv: launch
+            .program
+            .argv
+            .iter()
+            .map(|a| a.to_bytes().to_vec())
+            .collect(),
+    };
     let opening = record::Opening {
         request,
         plan: &mut ready.plan,
@@ -126,6 +136,7 @@ fn execute(
         door: view,
         level: ready.plan.audit,
         own,
+        first,
         recorder: Arc::clone(&recorder),
         signals: signals.as_fd(),
     };
@@ -158,6 +169,11 @@ fn execute(
     let mut denials = ready.plan.denials.clone();
     denials.extend(observed.denials.into_vec());
     denials.extend(report.denials);
+    for denial in &mut denials {
+        // What a skill asked for may hold what it was given.
+        denial.target = recorder.redactor().clean(&denial.target);
+        denial.hint = recorder.redactor().clean(&denial.hint);
+    }
     let usage = Usage {
         wall_ms: observed.wall.as_millis() as u64,
         cpu_ms: observed.cpu_millis,

@@ -3,7 +3,7 @@
 
 use crate::door::View;
 use crate::name_stub::NameStub;
-use crate::observe::{Observer, OwnFolders, Scene, Seen, World};
+use crate::observe::{Observer, OwnFolders, Program, Scene, Seen, World};
 use crate::quota::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -56,6 +56,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) door: Option<View>,
     pub(crate) level: AuditLevel,
     pub(crate) own: OwnFolders,
+    pub(crate) first: Program,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) signals: BorrowedFd<'a>,
 }
@@ -133,6 +134,7 @@ fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option
         door: terms.door,
         level: terms.level,
         own: terms.own,
+        first: Some(terms.first),
         fork_limit: (!counted).then_some((running.cell.pid, terms.limits.processes.into())),
         recorder: terms.recorder,
     };

@@ -40,6 +40,13 @@ pub(crate) enum World {
     },
 }
 
+/// A program and its arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) path: Vec<u8>,
+    pub(crate) argv: Vec<Vec<u8>>,
+}
+
 /// What the observer has to know of the call.
 pub(crate) struct Scene {
     pub(crate) world: World,
@@ -47,6 +54,8 @@ pub(crate) struct Scene {
     pub(crate) door: Option<View>,
     pub(crate) level: AuditLevel,
     pub(crate) own: OwnFolders,
+    /// What the payload is about to execute: our own copy of it can't be read from outside.
+    pub(crate) first: Option<Program>,
     /// Init and the most tasks below it, where the supervisor counts them.
     pub(crate) fork_limit: Option<(u32, u64)>,
     pub(crate) recorder: Arc<Recorder>,

@@ -85,9 +85,17 @@ impl Eyes {
         program: At,
         argv: u64,
     ) -> Result<(), RecordFailed> {
+        self.tally.program();
+        if let Some(first) = self.scene.first.take() {
+            let event = Event::ProcessStarted {
+                program: self.text(&first.path),
+                argv: first.argv.iter().map(|a| self.text(a)).collect(),
+                argc: first.argv.len() as u64,
+            };
+            return self.note(task, &event);
+        }
         let program = self.absolute(call, program);
         let (argv, argc) = self.reader().argv(call, argv);
-        self.tally.program();
         let event = Event::ProcessStarted {
             program: self.text(&program.unwrap_or_else(|| b"?".to_vec())),
             argv,
