@@ -14,6 +14,7 @@ mod prune;
 mod read;
 mod record;
 mod recorder;
+pub mod report;
 mod sign;
 mod text;
 mod verify;

@@ -111,7 +111,8 @@ fn cell(text: &str) -> String {
         match c {
             '"' => out.push_str("\"\""),
             '\t' | '\r' | '\n' => out.push(c),
-            c if c.is_control() => out.extend(c.escape_unicode()),
+            // As JSON has them, which is what the data's cell is in.
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => out.push(c),
         }
     }
@@ -145,6 +146,6 @@ mod tests {
 
     #[test]
     fn a_terminal_that_shows_a_cell_obeys_nothing_in_it() {
-        assert_eq!(cell("a\u{1b}[2Jb\u{9b}c"), "a\\u{1b}[2Jb\\u{9b}c");
+        assert_eq!(cell("a\u{1b}[2Jb\u{9b}c"), "a\\u001b[2Jb\\u009bc");
     }
 }

@@ -1,7 +1,7 @@
 //! The record in formats of others. Each file turns events into values of one format and does no
 //! I/O; [`Selection`] reads the log, a line at a time.
 
-mod call;
+pub(crate) mod call;
 pub mod csv;
 pub mod ocsf;
 pub mod otlp;
