@@ -1,5 +1,7 @@
 //! Exports of a log that has every kind of event.
 
+#![allow(clippy::expect_used, reason = "a test that fails may panic")]
+
 mod sample;
 
 use serde_json::Value;

@@ -3,6 +3,7 @@
 use crate::args_audit_query::{
     ListArgs, PruneArgs, ReindexArgs, SearchArgs, ShowArgs, StatsArgs, TailArgs,
 };
+use crate::args_audit_export::{ExportArgs, ReportArgs};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -40,6 +41,10 @@ pub(crate) enum AuditCommand {
     Prune(PruneArgs),
     /// Make the index of the log again
     Reindex(ReindexArgs),
+    /// Write the record in the format of a SIEM, a collector, a spreadsheet or a registry
+    Export(ExportArgs),
+    /// Make a page that shows one run
+    Report(ReportArgs),
 }
 
 /// Which log.

@@ -3,11 +3,14 @@
 mod args;
 mod args_audit;
 mod args_audit_query;
+mod args_audit_export;
 mod args_deps;
 mod args_policy;
 mod commands;
 mod output;
+mod post;
 mod schemas;
+mod sink;
 mod table;
 mod when;
 

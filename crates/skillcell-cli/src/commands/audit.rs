@@ -10,6 +10,8 @@ mod show;
 mod stats;
 mod tail;
 mod tree;
+mod export;
+mod report;
 mod verify;
 mod words;
 
@@ -30,6 +32,8 @@ pub(crate) fn audit(command: AuditCommand) -> ExitCode {
         AuditCommand::Keygen(args) => keygen::keygen(&args),
         AuditCommand::Prune(args) => prune::prune(&args),
         AuditCommand::Reindex(args) => reindex::reindex(&args),
+        AuditCommand::Export(args) => export::export(&args),
+        AuditCommand::Report(args) => report::report(&args),
     }
 }
 
