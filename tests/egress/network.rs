@@ -64,23 +64,7 @@ pub fn cell_at(level: Level, user: User) -> Cell {
     ])
 }
 
-/// The virtualenv with the client libraries and the servers' ones.
-pub fn venv() -> PathBuf {
-    let path = std::env::var_os("SKILLCELL_TEST_VENV")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| {
-            panic!(
-                "SKILLCELL_TEST_VENV is not set: scripts/test makes a virtualenv from \
-                 scripts/test-requirements.txt and sets it"
-            )
-        });
-    assert!(
-        path.join("bin/python").exists(),
-        "{} is no virtualenv",
-        path.display()
-    );
-    path
-}
+pub use skillcell_tests::venv;
 
 impl Network {
     fn make() -> Network {

@@ -1,25 +1,8 @@
 //! The virtualenv with `skillware` and the requirements of its skills.
 
+pub use skillcell_tests::venv;
 use skillcell_tests::{Call, Cell, Child, Level, User};
 use std::path::{Path, PathBuf};
-
-/// Prepared by the setup script.
-pub fn venv() -> PathBuf {
-    let path = std::env::var_os("SKILLCELL_TEST_VENV")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| {
-            panic!(
-                "SKILLCELL_TEST_VENV is not set: scripts/test makes a virtualenv from \
-             scripts/test-requirements.txt and sets it"
-            )
-        });
-    assert!(
-        path.join("bin/python").exists(),
-        "{} is no virtualenv",
-        path.display()
-    );
-    path
-}
 
 /// The folder with the skills that `skillware` brings.
 pub fn skills() -> PathBuf {

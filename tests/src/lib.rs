@@ -49,6 +49,24 @@ pub fn repository() -> PathBuf {
         .to_owned()
 }
 
+/// The virtualenv with the packages of `scripts/test-requirements.txt`.
+pub fn venv() -> PathBuf {
+    let path = std::env::var_os("SKILLCELL_TEST_VENV")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| {
+            panic!(
+                "SKILLCELL_TEST_VENV is not set: scripts/test makes a virtualenv from \
+                 scripts/test-requirements.txt and sets it"
+            )
+        });
+    assert!(
+        path.join("bin/python").exists(),
+        "{} is no virtualenv",
+        path.display()
+    );
+    path
+}
+
 /// A folder of `examples/skills/`.
 pub fn example(name: &str) -> PathBuf {
     repository().join("examples/skills").join(name)
