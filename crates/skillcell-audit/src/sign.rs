@@ -7,7 +7,9 @@ use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// One line of `checkpoints.jsonl`.
@@ -110,11 +112,30 @@ impl Signer {
         };
         let mut line = serde_json::to_vec(&checkpoint)?;
         line.push(b'\n');
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
-        Folder::open_private(&path, flags)?
-            .write_all(&line)
-            .map_err(AuditError::io(&path))
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
+        let mut file = Folder::open_private(&path, flags)?;
+        cut_unfinished(&file).map_err(AuditError::io(&path))?;
+        file.write_all(&line).map_err(AuditError::io(&path))
     }
+}
+
+/// Half a checkpoint, of a writer that was stopped or had no room, must not become the beginning of the
+/// next one.
+fn cut_unfinished(file: &File) -> std::io::Result<()> {
+    let length = file.metadata()?.len();
+    let mut end = length;
+    let mut byte = [b'\n'];
+    while end > 0 {
+        file.read_exact_at(&mut byte, end - 1)?;
+        if byte == [b'\n'] {
+            break;
+        }
+        end -= 1;
+    }
+    if end < length {
+        file.set_len(end)?;
+    }
+    Ok(())
 }
 
 /// Makes the log's key; never over an old one. Gives the public half and where it is.

@@ -30,6 +30,8 @@ pub struct Verified {
     pub head: Option<String>,
     /// Signed checkpoints, all of which fit.
     pub checkpoints: u64,
+    /// The last line that a signature covers; those after it are only chained.
+    pub signed_seq: Option<u64>,
     /// Bytes of a line that its writer did not finish; the next one cuts them off.
     pub torn_bytes: u64,
 }
@@ -94,42 +96,40 @@ struct Walk<'a> {
     heads: Vec<String>,
     key: Option<String>,
     checkpoints: u64,
+    signed_seq: Option<u64>,
     seq: u64,
     hash: Hash,
+    /// The first line follows one that is gone, and nothing says which hash that had.
+    unanchored: bool,
     lines: u64,
     torn: u64,
 }
 
 impl<'a> Walk<'a> {
     fn new(folder: &'a Folder, expectation: &Expectation) -> Result<Walk<'a>, AuditError> {
-        let head = match File::open(folder.head()) {
-            Ok(file) => Head::read(&file, folder),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(AuditError::io(&folder.head())(error)),
-        };
-        let mut walk = Walk {
+        Ok(Walk {
             folder,
-            segments: folder.segments()?,
-            head: None,
+            segments: Vec::new(),
+            head: read_head(folder)?,
             expected: BTreeMap::new(),
             heads: expectation.heads.clone(),
             key: expectation.key.clone(),
             checkpoints: 0,
+            signed_seq: None,
             seq: 0,
             hash: GENESIS,
+            unanchored: false,
             lines: 0,
             torn: 0,
-        };
-        walk.head = match head {
-            Ok(head) => head,
-            Err(AuditError::Changed { .. }) => None, // said below, as what is missing
-            Err(error) => return Err(error),
-        };
-        Ok(walk)
+        })
     }
 
     fn run(mut self) -> Result<Verified, Stop> {
+        // Writers write lines, then the head, then a checkpoint. Read the other way round, none of these
+        // can be ahead of what follows it, however busy the log is.
         self.take_checkpoints()?;
+        self.head = read_head(self.folder)?;
+        self.segments = self.folder.segments()?;
         self.begin()?;
         let first_seq = self.seq + 1;
         let segments = std::mem::take(&mut self.segments);
@@ -148,6 +148,7 @@ impl<'a> Walk<'a> {
             last_seq: self.seq,
             head: (self.lines > 0).then(|| hex(&self.hash)),
             checkpoints: self.checkpoints,
+            signed_seq: self.signed_seq,
             torn_bytes: self.torn,
         })
     }
@@ -159,7 +160,7 @@ impl<'a> Walk<'a> {
             Some(key) => Some(key.clone()),
             None => self.own_key()?,
         };
-        let text = match std::fs::read_to_string(&path) {
+        let text = match std::fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return match self.key.as_ref().or(key.as_ref()) {
@@ -181,12 +182,12 @@ impl<'a> Walk<'a> {
                 "there are checkpoints, but the public key is gone",
             ));
         };
-        for (index, line) in text.split_inclusive('\n').enumerate() {
+        for (index, line) in text.split_inclusive(|b| *b == b'\n').enumerate() {
             let number = Some(index as u64 + 1);
-            let Some(line) = line.strip_suffix('\n') else {
+            let Some(line) = line.strip_suffix(b"\n") else {
                 break; // its writer did not finish it
             };
-            let checkpoint: Checkpoint = serde_json::from_str(line)
+            let checkpoint: Checkpoint = serde_json::from_slice(line)
                 .map_err(|_| broken(&path, number, "this is not a checkpoint"))?;
             if !checkpoint.holds(&key) {
                 return Err(broken(
@@ -196,6 +197,7 @@ impl<'a> Walk<'a> {
                 ));
             }
             self.checkpoints += 1;
+            self.signed_seq = self.signed_seq.max(Some(checkpoint.seq));
             let says = format!("checkpoint {} was signed for another line", index + 1);
             self.expected.entry(checkpoint.seq).or_default().push((
                 checkpoint.hash,
@@ -208,8 +210,9 @@ impl<'a> Walk<'a> {
 
     fn own_key(&self) -> Result<Option<String>, AuditError> {
         let path = self.folder.public_key();
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(text.trim().to_owned())),
+        match std::fs::read(&path) {
+            // Whatever else it is, it is then no key that has signed anything.
+            Ok(text) => Ok(Some(String::from_utf8_lossy(&text).trim().to_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(AuditError::io(&path)(error)),
         }
@@ -223,20 +226,48 @@ impl<'a> Walk<'a> {
         if first.number == 1 {
             return Ok(());
         }
-        for segment in &self.segments {
-            if let Some(anchor) = announced(segment, first.number - 1)?
-                && let Some(hash) = line::unhex(anchor.hash.as_bytes())
-            {
-                self.seq = anchor.seq;
-                self.hash = hash;
-                return Ok(());
+        let mut latest = None;
+        for segment in self.segments.iter().rev() {
+            latest = announced(segment)?;
+            if latest.is_some() {
+                break;
             }
         }
-        Err(broken(
-            self.folder.segment(first.number - 1).path,
-            None,
-            "this segment is missing, and the log doesn't say that it was pruned",
-        ))
+        let missing = || {
+            broken(
+                self.folder.segment(first.number - 1).path,
+                None,
+                "this segment is missing, and the log doesn't say that it was pruned",
+            )
+        };
+        let Some(anchor) = latest.filter(|a| a.segment >= first.number - 1) else {
+            return Err(missing());
+        };
+        let Some(hash) = line::unhex(anchor.hash.as_bytes()) else {
+            return Err(missing());
+        };
+        if anchor.segment == first.number - 1 {
+            self.seq = anchor.seq;
+            self.hash = hash;
+            return Ok(());
+        }
+        // Whoever pruned was stopped before all of it was gone. What is left must lead to the line that
+        // the log says it ended with.
+        let mut reader = open(&first)?;
+        let mut line = Vec::new();
+        next_line(&mut reader, &mut line, &first)?;
+        let begins = line.strip_suffix(b"\n").and_then(line::claims);
+        match begins {
+            Some((seq, _)) if (1..=anchor.seq).contains(&seq) => {
+                self.seq = seq - 1;
+                self.unanchored = true;
+                let says = "the log says that what was pruned ended with another line".to_owned();
+                let place = (anchor.hash, first.path, says);
+                self.expected.entry(anchor.seq).or_default().push(place);
+                Ok(())
+            }
+            _ => Err(broken(first.path, Some(1), "this is not a line of a log")),
+        }
     }
 
     fn segment(&mut self, segment: &Segment, last: bool) -> Result<(), Stop> {
@@ -244,18 +275,21 @@ impl<'a> Walk<'a> {
         let mut reader = open(segment)?;
         let mut line = Vec::with_capacity(4096);
         let mut number = 0;
+        let mut offset = 0;
         while next_line(&mut reader, &mut line, segment)? {
             number += 1;
             let at = Some(number);
+            offset += line.len() as u64;
             let Some(text) = line.strip_suffix(b"\n") else {
-                let beyond = self.head.is_some_and(|h| h.seq <= self.seq);
+                // Without a head there is at most the first line; more than that is said below.
+                let beyond = self.head.is_none_or(|h| h.seq <= self.seq);
                 if last && beyond {
                     self.torn = line.len() as u64;
                     return Ok(());
                 }
                 return Err(broken(path, at, "the line is cut off"));
             };
-            self.hash = line::check(text, self.seq + 1, &self.hash).map_err(|fault| {
+            self.hash = self.next_hash(text).map_err(|fault| {
                 let what = match fault {
                     Fault::NotALine => "this is not a line of a log".to_owned(),
                     Fault::Seq { found } => format!(
@@ -271,7 +305,7 @@ impl<'a> Walk<'a> {
             if number == 1 {
                 first_of(text, segment).map_err(|what| broken(path, at, what))?;
             }
-            self.compare(path, at)?;
+            self.compare(segment, at, offset)?;
         }
         if number == 0 && !last {
             return Err(broken(path, None, "the segment is empty"));
@@ -279,17 +313,29 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What others say of the line that was just read.
-    fn compare(&mut self, path: &std::path::Path, at: Option<u64>) -> Result<(), Stop> {
-        if let Some(head) = self.head
-            && head.seq == self.seq
-            && head.hash != self.hash
-        {
-            return Err(broken(
-                path,
-                at,
-                "the last writer left another line here than this one",
-            ));
+    fn next_hash(&mut self, text: &[u8]) -> Result<Hash, Fault> {
+        if std::mem::take(&mut self.unanchored) {
+            let (_, hash) = line::claims(text).ok_or(Fault::NotALine)?;
+            return Ok(hash);
+        }
+        line::check(text, self.seq + 1, &self.hash)
+    }
+
+    /// What others say of the line that was just read, which ends at `offset` of its segment.
+    fn compare(&mut self, segment: &Segment, at: Option<u64>, offset: u64) -> Result<(), Stop> {
+        let path = &segment.path;
+        if let Some(head) = self.head.filter(|head| head.seq == self.seq) {
+            if head.hash != self.hash {
+                return Err(broken(
+                    path,
+                    at,
+                    "the last writer left another line here than this one",
+                ));
+            }
+            if (head.segment, head.length) != (segment.number, offset) {
+                let what = format!("it says that line {} ends elsewhere", head.seq);
+                return Err(broken(self.folder.head(), None, what));
+            }
         }
         if !self.heads.is_empty() {
             let found = hex(&self.hash);
@@ -379,21 +425,33 @@ fn first_of(text: &[u8], segment: &Segment) -> Result<(), String> {
     }
 }
 
-/// The line that says that everything up to a segment was pruned.
-fn announced(segment: &Segment, last_gone: u64) -> Result<Option<Anchor>, AuditError> {
+/// What the last line about pruning in a segment says.
+fn announced(segment: &Segment) -> Result<Option<Anchor>, AuditError> {
+    const MARK: &[u8] = b"\"event\":\"pruned\"";
     let mut reader = open(segment)?;
     let mut line = Vec::new();
+    let mut latest = None;
     while next_line(&mut reader, &mut line, segment)? {
-        let marked = line
-            .windows(16)
-            .any(|window| window == b"\"event\":\"pruned\"");
-        if marked
+        if line.windows(MARK.len()).any(|window| window == MARK)
             && let Ok(record) = serde_json::from_slice::<Record>(&line)
             && let Event::Pruned(anchor) = record.event
-            && anchor.segment == last_gone
         {
-            return Ok(Some(anchor));
+            latest = Some(anchor);
         }
     }
-    Ok(None)
+    Ok(latest)
+}
+
+/// None where there is none, or it can't be read; what that means is said where it matters.
+fn read_head(folder: &Folder) -> Result<Option<Head>, AuditError> {
+    let path = folder.head();
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(AuditError::io(&path)(error)),
+    };
+    match Head::read(&file, folder) {
+        Err(AuditError::Changed { .. }) => Ok(None),
+        read => read,
+    }
 }

@@ -65,6 +65,7 @@ fn as_json(verified: &Verified) -> serde_json::Value {
         "last_seq": verified.last_seq,
         "head": verified.head,
         "checkpoints": verified.checkpoints,
+        "signed_seq": verified.signed_seq,
         "torn_bytes": verified.torn_bytes,
     })
 }
@@ -77,6 +78,11 @@ fn as_text(verified: &Verified) -> String {
         "whole: {} lines in {} segments, {} signed checkpoints\nhead {head}",
         verified.lines, verified.segments, verified.checkpoints
     );
+    if let Some(signed) = verified.signed_seq.filter(|s| *s < verified.last_seq) {
+        text.push_str(&format!(
+            "\nlines after {signed} are chained, but not signed: right while a call goes on, or after one was killed"
+        ));
+    }
     if verified.first_seq > 1 {
         text.push_str(&format!(
             "\nlines before {} were pruned, as the log itself says",
