@@ -67,7 +67,7 @@ fn shell(cell: &Cell, script: &str) -> PathBuf {
         &[
             (
                 "manifest.yaml",
-                "name: script\nversion: 1.0.0\nexecution: {command: [sh, main.sh]}\nsecurity_policy: {version: 1, resources: {processes: 64, timeout: 50s}}\n",
+                "name: script\nversion: 1.0.0\nexecution: {command: [bash, main.sh]}\nsecurity_policy: {version: 1, resources: {processes: 64, timeout: 50s}}\n",
             ),
             ("main.sh", script),
         ],

@@ -1,9 +1,9 @@
 //! The command line of `audit`.
 
+use crate::args_audit_export::{ExportArgs, ReportArgs};
 use crate::args_audit_query::{
     ListArgs, PruneArgs, ReindexArgs, SearchArgs, ShowArgs, StatsArgs, TailArgs,
 };
-use crate::args_audit_export::{ExportArgs, ReportArgs};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 

@@ -2,8 +2,8 @@
 
 mod args;
 mod args_audit;
-mod args_audit_query;
 mod args_audit_export;
+mod args_audit_query;
 mod args_deps;
 mod args_policy;
 mod commands;

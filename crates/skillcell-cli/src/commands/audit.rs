@@ -1,17 +1,17 @@
 //! The record of calls: checks and looks at it. One file per subcommand.
 
 mod ask;
+mod export;
 mod keygen;
 mod list;
 mod prune;
 mod reindex;
+mod report;
 mod search;
 mod show;
 mod stats;
 mod tail;
 mod tree;
-mod export;
-mod report;
 mod verify;
 mod words;
 
