@@ -21,4 +21,7 @@ pub mod system;
 
 pub use error::{LinuxError, Step};
 pub use landlock_domain::{DomainRules, Network as DomainNetwork};
-pub use sys::{kill_by_pidfd, pipe_pair, sealed_memfd, set_nonblocking, termination_signals};
+pub use sys::{
+    allow_interrupts, interrupt_thread, kill_by_pidfd, pipe_pair, sealed_memfd, set_nonblocking,
+    termination_signals,
+};

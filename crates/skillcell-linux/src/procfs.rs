@@ -1,30 +1,30 @@
 //! Reads about processes of a cell, from outside.
 
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
-/// Memory of another process; short at the end of a mapping, `None` where it can't be read.
-pub(crate) fn read_memory(pid: u32, address: u64, max: usize) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; max];
-    let filled = crate::sys::read_process(pid, address, &mut bytes).ok()?;
-    bytes.truncate(filled);
-    (filled > 0).then_some(bytes)
+/// Memory of another process, as it is now: after an `execve` this is still the old one.
+pub(crate) fn open_memory(pid: u32) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(format!("/proc/{pid}/mem"), flags, Mode::empty());
+    opened.ok().map(File::from)
 }
 
-/// The bytes before the next NUL; `None` where they can't be read or are longer than `max`.
-pub(crate) fn read_string(pid: u32, address: u64, max: usize) -> Option<Vec<u8>> {
-    // Most are short, and what is not asked for need not be copied.
-    for length in [256, 4096, max] {
-        let length = length.min(max);
-        let mut bytes = read_memory(pid, address, length)?;
-        if let Some(end) = bytes.iter().position(|b| *b == 0) {
-            bytes.truncate(end);
-            return Some(bytes);
-        }
-        if bytes.len() < length {
-            return None; // the mapping ends before the string does
+/// Short at the end of a mapping, `None` where nothing can be read.
+pub(crate) fn read_memory(memory: &File, address: u64, max: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; max];
+    let mut filled = 0;
+    while filled < max {
+        let at = address.checked_add(filled as u64)?;
+        match memory.read_at(&mut bytes[filled..], at) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => filled += n,
         }
     }
-    None
+    bytes.truncate(filled);
+    (filled > 0).then_some(bytes)
 }
 
 /// Which process a thread belongs to, and its parent.

@@ -183,44 +183,23 @@ pub(crate) fn send_descriptor(
     check(sent).map(|_| ())
 }
 
-/// Reads memory of another process, page by page up to the first that isn't there.
-pub(crate) fn read_process(pid: u32, address: u64, buffer: &mut [u8]) -> rustix::io::Result<usize> {
-    const PAGE: usize = 4096;
-    // The longest argument that the kernel takes is 32 pages.
-    const MOST: usize = 34;
-    let empty = libc::iovec {
-        iov_base: std::ptr::null_mut(),
-        iov_len: 0,
-    };
-    let mut remote = [empty; MOST];
-    let (mut count, mut at, mut left) = (0, address as usize, buffer.len());
-    while left > 0 && count < MOST {
-        let length = left.min(PAGE - at % PAGE);
-        remote[count] = libc::iovec {
-            iov_base: at as *mut libc::c_void,
-            iov_len: length,
-        };
-        count += 1;
-        at = at.wrapping_add(length);
-        left -= length;
+/// Lets another thread's waiting calls be interrupted from now on, instead of being made again.
+pub fn allow_interrupts() -> rustix::io::Result<()> {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the action is all zeros (no flags, so no SA_RESTART) but for a handler that does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        check(libc::sigaction(libc::SIGURG, &raw const action, std::ptr::null_mut()).into())?;
     }
-    let local = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len() - left,
-    };
-    // SAFETY: the local part lies in `buffer`; the remote parts are only addresses to the kernel,
-    // which checks them against the other process.
-    let read = unsafe {
-        libc::process_vm_readv(
-            pid as libc::pid_t,
-            &raw const local,
-            1,
-            remote.as_ptr(),
-            count as libc::c_ulong,
-            0,
-        )
-    };
-    check(read as libc::c_long).map(|n| n as usize)
+    Ok(())
+}
+
+/// Interrupts a thread of this process that `allow_interrupts` was called in.
+pub fn interrupt_thread(tid: u32) {
+    let pid = std::process::id();
+    // SAFETY: tgkill takes three numbers. A thread that is gone needs no interruption.
+    unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, libc::SIGURG) };
 }
 
 /// A descriptor that becomes readable when a child ends; SIGCHLD is blocked for it.

@@ -17,6 +17,9 @@ use skillcell_plan::Limits;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How long an event waits at most for others to be written with.
+const WRITE_TICK: Duration = Duration::from_millis(50);
+
 /// What was seen of a call.
 pub(crate) struct Observed {
     pub(crate) stdout: Vec<u8>,
@@ -160,9 +163,11 @@ fn turn(
         if let Some(reason) = quota.tick(running, now) {
             return Ok(End::Limit(reason));
         }
+        // What is recorded and not written yet is written when nothing else happens.
         let wake = quota
             .next_tick()
-            .map_or(deadline, |tick| tick.min(deadline));
+            .map_or(deadline, |tick| tick.min(deadline))
+            .min(now + WRITE_TICK);
         let timeout = timespec(wake.saturating_duration_since(now));
         let cell = &running.cell;
         let mut fds = vec![
@@ -180,6 +185,8 @@ fn turn(
         let notice_start = fds.len();
         names.push(&mut fds);
         match poll(&mut fds, Some(&timeout)) {
+            // A failure stays with the recorder, and raises its alarm.
+            Ok(0) => recorder.flush().unwrap_or(()),
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(errno),

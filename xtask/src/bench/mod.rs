@@ -10,6 +10,7 @@ mod egress;
 mod image;
 mod measure;
 mod peer;
+mod record;
 mod report;
 mod skillcell;
 mod stats;
@@ -25,6 +26,8 @@ pub(crate) enum Bench {
     Decide(decide::Args),
     /// Cost of the network door: connections, bytes and memory, beside direct and proxied ones
     Egress(egress::Args),
+    /// Cost of the record: a call at each audit level, beside strace and unrecorded
+    Record(record::Args),
     /// Build the local image that the container peers run, from debootstrap; pulls nothing
     Image(image::Args),
 }
@@ -34,6 +37,7 @@ pub(crate) fn run(bench: Bench) -> Result<()> {
         Bench::Cold(args) => cold::run(&args),
         Bench::Decide(args) => decide::run(&args),
         Bench::Egress(args) => egress::run(&args),
+        Bench::Record(args) => record::run(&args),
         Bench::Image(args) => image::run(&args),
     }
 }

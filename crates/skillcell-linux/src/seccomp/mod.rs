@@ -6,6 +6,7 @@
 //! "continue", so a race over their arguments changes a record, never a decision.
 
 mod bpf;
+mod memory;
 mod names;
 mod notify;
 mod recorded;

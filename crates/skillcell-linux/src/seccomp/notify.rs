@@ -1,10 +1,12 @@
 //! The supervisor's end of seccomp notification.
 
 use super::bpf::{AllowList, Verdict};
+use super::memory::Memory;
 use crate::procfs;
 use crate::sys::{check, last_errno};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use std::cell::RefCell;
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -43,6 +45,7 @@ const CONTINUE: u32 = 1;
 pub struct Listener {
     fd: OwnedFd,
     list: AllowList,
+    memory: RefCell<Memory>,
 }
 
 /// One call of the skill that waits for an answer.
@@ -65,7 +68,11 @@ pub enum Answer {
 
 impl Listener {
     pub(crate) fn new(fd: OwnedFd, list: AllowList) -> Self {
-        Listener { fd, list }
+        Listener {
+            fd,
+            list,
+            memory: RefCell::default(),
+        }
     }
 
     /// What the allow list says of a call.
@@ -124,36 +131,54 @@ impl Listener {
     }
 
     /// A NUL-terminated string of the waiting process, at most `max` bytes. For records only.
-    pub fn read_string(
-        &self,
-        notification: &Notification,
-        address: u64,
-        max: usize,
-    ) -> Option<Vec<u8>> {
-        procfs::read_string(notification.pid, address, max)
-            .filter(|_| self.still_waits(notification))
-    }
-
-    /// As many bytes of the waiting process as there are, up to `max`. For records only.
-    pub fn read_some(
-        &self,
-        notification: &Notification,
-        address: u64,
-        max: usize,
-    ) -> Option<Vec<u8>> {
-        procfs::read_memory(notification.pid, address, max)
-            .filter(|_| self.still_waits(notification))
+    pub fn read_string(&self, call: &Notification, address: u64, max: usize) -> Option<Vec<u8>> {
+        // Most are short, and what is not asked for need not be copied.
+        for length in [256, 4096, max] {
+            let length = length.min(max);
+            let mut bytes = self.read_some(call, address, length)?;
+            if let Some(end) = bytes.iter().position(|b| *b == 0) {
+                bytes.truncate(end);
+                return Some(bytes);
+            }
+            if bytes.len() < length {
+                return None; // the mapping ends before the string does
+            }
+        }
+        None
     }
 
     /// Bytes of the waiting process. For records only.
-    pub fn read_bytes(
-        &self,
-        notification: &Notification,
-        address: u64,
-        len: usize,
-    ) -> Option<Vec<u8>> {
-        let bytes = procfs::read_memory(notification.pid, address, len)?;
-        (bytes.len() == len && self.still_waits(notification)).then_some(bytes)
+    pub fn read_bytes(&self, call: &Notification, address: u64, len: usize) -> Option<Vec<u8>> {
+        self.read_some(call, address, len)
+            .filter(|bytes| bytes.len() == len)
+    }
+
+    /// As many bytes of the waiting process as there are, up to `max`. For records only.
+    pub fn read_some(&self, call: &Notification, address: u64, max: usize) -> Option<Vec<u8>> {
+        let mut memory = self.memory.borrow_mut();
+        if let Some(known) = memory.of(call.pid)
+            && let Some(bytes) = procfs::read_memory(known, address, max)
+        {
+            return Some(bytes);
+        }
+        let opened = procfs::open_memory(call.pid)?;
+        let bytes = procfs::read_memory(&opened, address, max)?;
+        // It is this task's memory, and not that of one that took its number.
+        if !self.still_waits(call) {
+            return None;
+        }
+        memory.keep(call.pid, opened);
+        Some(bytes)
+    }
+
+    /// The task is about to get other memory, or to end.
+    pub fn forget_memory(&self, call: &Notification) {
+        self.memory.borrow_mut().forget(call.pid);
+    }
+
+    /// Nothing is known of what tasks do between two calls.
+    pub fn forget_all_memory(&self) {
+        self.memory.borrow_mut().clear();
     }
 }
 

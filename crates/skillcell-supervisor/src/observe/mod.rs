@@ -18,15 +18,15 @@ pub(crate) use own::OwnFolders;
 
 use crate::door::View;
 use decode::Reader;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use skillcell_audit::{Event, RecordFailed, Recorder, Summary, Syscall, Task};
 use skillcell_core::{AuditLevel, Denials};
 use skillcell_linux::seccomp::{Answer, Listener, Notification, Verdict, syscall_name};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tally::Tally;
 use tasks::Tasks;
 
@@ -72,46 +72,58 @@ pub(crate) struct Seen {
 
 /// The running thread. Ends when it is told to.
 pub(crate) struct Observer {
-    stop: OwnedFd,
+    stop: Arc<AtomicBool>,
+    tid: u32,
     thread: Option<JoinHandle<rustix::io::Result<Seen>>>,
 }
 
 impl Observer {
     pub(crate) fn start(listener: Listener, scene: Scene) -> std::io::Result<Observer> {
         listener.prefer_sync_wakeup();
-        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let told = stop.try_clone()?;
+        skillcell_linux::allow_interrupts()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let (here, there) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("observer".into())
             .spawn(move || {
+                // Should nobody listen, the supervisor is on its way out.
+                here.send(rustix::thread::gettid().as_raw_pid() as u32)
+                    .unwrap_or(());
                 let mut eyes = Eyes::new(listener, scene);
                 eyes.watch(&told)?;
                 Ok(eyes.seen())
             })?;
+        let tid = there.recv().map_err(std::io::Error::other)?;
         Ok(Observer {
             stop,
+            tid,
             thread: Some(thread),
         })
     }
 
     /// After the cell is gone: nothing waits for an answer any more.
     pub(crate) fn finish(mut self) -> rustix::io::Result<Seen> {
-        self.tell();
+        self.end();
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(seen)) => seen,
             _ => Err(Errno::IO), // it panicked, so nobody knows what it saw
         }
     }
 
-    fn tell(&self) {
-        // An eventfd takes a one, unless it has had 2^64 of them.
-        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap_or(0);
+    /// It may be about to wait just when it is interrupted, so once may not be enough.
+    fn end(&self) {
+        self.stop.store(true, Ordering::Release);
+        while self.thread.as_ref().is_some_and(|t| !t.is_finished()) {
+            skillcell_linux::interrupt_thread(self.tid);
+            std::thread::sleep(Duration::from_micros(50));
+        }
     }
 }
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        self.tell();
+        self.end();
     }
 }
 
@@ -145,32 +157,12 @@ impl Eyes {
         }
     }
 
-    fn watch(&mut self, stop: &OwnedFd) -> rustix::io::Result<()> {
-        // What is recorded and not written yet is written when the cell falls silent.
-        let patience = Timespec {
-            tv_sec: 0,
-            tv_nsec: 50_000_000,
-        };
-        loop {
-            let waits = self.scene.recorder.waits();
-            let mut fds = [
-                PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN),
-                PollFd::new(stop, PollFlags::IN),
-            ];
-            match poll(&mut fds, waits.then_some(&patience)) {
-                // A failure stays with the recorder, and wakes the watch.
-                Ok(0) => self.scene.recorder.flush().unwrap_or(()),
-                Ok(_) => {}
-                Err(Errno::INTR) => continue,
-                Err(errno) => return Err(errno),
-            }
-            let (asked, told) = (fds[0].revents(), !fds[1].revents().is_empty());
-            if asked.contains(PollFlags::IN) {
-                self.serve()?;
-            } else if told || !asked.is_empty() {
-                return Ok(()); // told to stop, or nobody is left who could ask
-            }
+    /// Straight from call to call: asking first whether one is there would cost as much again.
+    fn watch(&mut self, stop: &AtomicBool) -> rustix::io::Result<()> {
+        while !stop.load(Ordering::Acquire) {
+            self.serve()?;
         }
+        Ok(())
     }
 
     fn serve(&mut self) -> rustix::io::Result<()> {
@@ -205,8 +197,15 @@ impl Eyes {
             let event = Event::Syscall(self.decoded(call, &name, errno));
             self.scene.recorder.note(Some(task), &event)?;
         }
-        if matches!(name.as_ref(), "exit" | "exit_group") {
-            self.tasks.forget(call.pid);
+        match name.as_ref() {
+            "exit" | "exit_group" => {
+                self.tasks.forget(call.pid);
+                self.listener.forget_memory(call);
+            }
+            "execve" | "execveat" => self.listener.forget_memory(call),
+            // Below that level nobody says when a program is executed.
+            _ if self.scene.level < AuditLevel::Security => self.listener.forget_all_memory(),
+            _ => {}
         }
         Ok(answer)
     }
