@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Show what this host can enforce, what is missing, and how to get it
     Doctor(DoctorArgs),
-    /// Print the JSON Schemas of manifests, policies and the envelope
+    /// Print the JSON Schemas of manifests, policies, the envelope and the audit log
     Schema(SchemaArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -243,6 +243,8 @@ pub(crate) enum SchemaName {
     Policy,
     /// What `skillcell run --json` prints
     Envelope,
+    /// A line of the audit log
+    Audit,
 }
 
 const COMPLETIONS_EXAMPLES: &str = "\

@@ -4,6 +4,7 @@ use crate::args::SchemaName;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
+use skillcell_audit::Record;
 use skillcell_core::{EnvName, Envelope};
 use skillcell_manifest::SecurityPolicy;
 use skillcell_policy::PolicyFile;
@@ -30,6 +31,13 @@ pub(crate) fn schema(name: SchemaName) -> Value {
                 .into_generator()
                 .into_root_schema_for::<Envelope<Value>>(),
             "envelope",
+        ),
+        SchemaName::Audit => (
+            SchemaSettings::draft2020_12()
+                .for_serialize()
+                .into_generator()
+                .into_root_schema_for::<Record>(),
+            "a line of the audit log",
         ),
     };
     titled(schema, title)

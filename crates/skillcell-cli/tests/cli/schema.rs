@@ -1,7 +1,7 @@
 use crate::{example, json, skillcell, stdout};
 use serde_json::Value;
 
-const NAMES: [&str; 4] = ["manifest", "security-policy", "policy", "envelope"];
+const NAMES: [&str; 5] = ["manifest", "security-policy", "policy", "envelope", "audit"];
 
 fn schema(name: &str) -> Value {
     let output = skillcell(&["schema", name]);
@@ -67,6 +67,47 @@ fn real_envelopes_match_the_schema() {
     ] {
         assert_valid(&schema, &json(&skillcell(args)));
     }
+}
+
+#[test]
+fn events_of_every_kind_match_the_schema_and_nothing_else_does() {
+    use skillcell_audit::{Anchor, Event, Folder, Retention};
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::at(dir.path());
+    crate::samples::call(&folder, 1, "a/b", skillcell_core::Status::Denied);
+    let recorder = crate::samples::recorder(&folder, Retention::default(), crate::samples::run(2));
+    for event in [
+        Event::Recovered { torn_bytes: 7 },
+        Event::Pruned(Anchor {
+            segment: 3,
+            seq: 900,
+            hash: "0".repeat(64),
+        }),
+    ] {
+        recorder.decide(None, &event).unwrap();
+    }
+    let schema = schema("audit");
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    let log = std::fs::read_to_string(folder.segment(1).path).unwrap();
+    for line in log.lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        assert_valid(&schema, &record);
+        kinds.insert(record["event"].as_str().unwrap().to_owned());
+        for (pointer, wrong) in [
+            ("/event", serde_json::json!("party")),
+            ("/seq", serde_json::json!(-1)),
+            ("/hash", Value::Null),
+            ("/data", serde_json::json!([1])),
+        ] {
+            let mut record = record.clone();
+            *record.pointer_mut(pointer).unwrap() = wrong;
+            assert!(!validator.is_valid(&record), "{pointer}: {record:#}");
+        }
+    }
+    let all: std::collections::BTreeSet<String> =
+        Event::KINDS.iter().map(|k| (*k).to_owned()).collect();
+    assert_eq!(kinds, all);
 }
 
 #[test]
