@@ -1,5 +1,6 @@
 //! Benchmarks: what a cell costs beside its peers, measured in one interleaved run.
 
+mod audit;
 mod baseline;
 mod bwrap;
 mod cold;
@@ -20,6 +21,8 @@ use clap::Subcommand;
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
+    /// Cost of the record: checking, indexing and asking a log of a million events
+    Audit(audit::Args),
     /// Start-up cost of one call: python3, bwrap, podman, docker and skillcell, interleaved
     Cold(cold::Args),
     /// Cost of one network decision, by number of rules
@@ -34,6 +37,7 @@ pub(crate) enum Bench {
 
 pub(crate) fn run(bench: Bench) -> Result<()> {
     match bench {
+        Bench::Audit(args) => audit::run(&args),
         Bench::Cold(args) => cold::run(&args),
         Bench::Decide(args) => decide::run(&args),
         Bench::Egress(args) => egress::run(&args),
