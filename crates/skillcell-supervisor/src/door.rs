@@ -33,11 +33,14 @@ const TRUST_VARIABLES: [&str; 4] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
+/// Variables and their values.
+type Hidden = Vec<(String, String)>;
+
 /// A door that is ready to be opened, or none.
 pub(crate) struct Door {
     pub(crate) network: Network,
     /// Values that only the broker knows, by the variable that they belong to: never recorded.
-    pub(crate) hidden: Vec<(String, String)>,
+    pub(crate) hidden: Hidden,
     ports: Vec<u16>,
     closed: Option<Closed>,
 }
@@ -98,7 +101,7 @@ pub(crate) fn prepare(
 fn hide_secrets(
     network: &PlanNetwork,
     env: &mut BTreeMap<String, String>,
-) -> Result<(Vec<Secret>, Vec<(String, String)>), CallError> {
+) -> Result<(Vec<Secret>, Hidden), CallError> {
     let (mut secrets, mut hidden) = (Vec::new(), Vec::new());
     for binding in &network.secrets {
         let Some(value) = env.get_mut(binding.env.as_str()) else {

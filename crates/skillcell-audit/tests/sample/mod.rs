@@ -5,7 +5,7 @@
 
 use skillcell_audit::{
     Access, CallEnded, CallStarted, Change, ConnectionDecided, Denied, Event, FileOpened, Folder,
-    HttpRequest, Log, Recorder, Redactor, Retention, Summary, Syscall, Task,
+    HttpRequest, Log, OnFailure, Recorder, Redactor, Retention, Summary, Syscall, Task,
 };
 use skillcell_core::{
     Adapter, AuditLevel, Control, Denial, DenialKind, Digest, EgressEvent, Enforcement,
@@ -27,7 +27,7 @@ pub(crate) fn run(id: &str) -> RunId {
 
 pub(crate) fn recorder(folder: &Folder, id: &str) -> Recorder {
     let log = Log::open(folder.clone(), Retention::default()).expect("a log");
-    Recorder::new(log, run(id), Redactor::default())
+    Recorder::new(Some(log), run(id), Redactor::default(), OnFailure::End).expect("a recorder")
 }
 
 pub(crate) fn started(recorder: &Recorder, skill: &str) -> Event {
@@ -343,10 +343,12 @@ pub(crate) fn every_kind(folder: &Folder) {
     };
     let log = Log::open(folder.clone(), tiny).expect("a log");
     let recorder = Recorder::new(
-        log,
+        Some(log),
         run("019a97d0c7f400112233445566dd"),
         Redactor::default(),
-    );
+        OnFailure::End,
+    )
+    .expect("a recorder");
     recorder
         .finish(&ended(Status::Ok, None, Vec::new()))
         .expect("recorded");

@@ -5,7 +5,7 @@
 
 use skillcell_audit::{
     Access, CallEnded, CallStarted, Change, ConnectionDecided, Denied, Event, FileOpened, Folder,
-    HttpRequest, Log, Recorder, Redactor, Retention, Summary, Syscall, Task, Text,
+    HttpRequest, Log, OnFailure, Recorder, Redactor, Retention, Summary, Syscall, Task, Text,
 };
 use skillcell_core::{
     Adapter, AuditLevel, Control, Denial, DenialKind, Digest, EgressEvent, Enforcement,
@@ -39,7 +39,7 @@ pub(crate) fn run(n: u64) -> RunId {
 
 pub(crate) fn recorder(folder: &Folder, retention: Retention, run: RunId) -> Recorder {
     let log = Log::open(folder.clone(), retention).unwrap();
-    Recorder::new(log, run, Redactor::default())
+    Recorder::new(Some(log), run, Redactor::default(), OnFailure::End).unwrap()
 }
 
 pub(crate) fn started(skill: &str, level: AuditLevel) -> Event {

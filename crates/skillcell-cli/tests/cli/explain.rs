@@ -41,7 +41,7 @@ fn explain_says_where_each_grant_comes_from_and_what_narrowed_it() {
 
     let report = json(&skillcell(&[&args[..], &["--json"]].concat()));
     assert_eq!(report["missing_env"][0], "API_KEY");
-    assert_eq!(report["plan"]["receipt"].as_array().unwrap().len(), 16);
+    assert_eq!(report["plan"]["receipt"].as_array().unwrap().len(), 17);
     let grants = report["plan"]["grants"].as_array().unwrap();
     let memory = grants.iter().find(|g| g["what"] == "resources.memory");
     assert_eq!(memory.unwrap()["narrowed_by"]["from"], "policy");
@@ -81,7 +81,7 @@ fn doctor_answers_for_every_control_of_both_levels() {
     assert_eq!(output.status.code(), Some(want));
     for level in report["levels"].as_array().unwrap() {
         let controls = level["controls"].as_array().unwrap();
-        assert_eq!(controls.len(), 16);
+        assert_eq!(controls.len(), 17);
         for row in controls {
             let fix = row["missing"]["fix"].as_str();
             assert!(

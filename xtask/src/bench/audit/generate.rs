@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use skillcell_audit::{
     Access, CallEnded, CallStarted, Change, ConnectionDecided, Denied, Event, FileOpened, Folder,
-    HttpRequest, Log, Recorder, Redactor, Retention, Summary, Syscall, Task,
+    HttpRequest, Log, OnFailure, Recorder, Redactor, Retention, Summary, Syscall, Task,
 };
 use skillcell_core::{
     Adapter, AuditLevel, Denial, DenialKind, Digest, EgressEvent, Isolation, Reason, RunId,
@@ -40,7 +40,7 @@ pub(super) fn log(folder: &Path, events: u64, seed: u64) -> Result<()> {
     let mut random = SplitMix(seed);
     for call in 0..events.div_ceil(PER_CALL) {
         let log = Log::open(folder.clone(), Retention::default())?;
-        let recorder = Recorder::new(log, run_id(call), Redactor::default());
+        let recorder = Recorder::new(Some(log), run_id(call), Redactor::default(), OnFailure::End)?;
         one_call(&recorder, call, &mut random)?;
     }
     Ok(())
