@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Bytes that a skill chose, as text: what isn't UTF-8 is written `\xNN` and a backslash is doubled,
-/// so that nothing is lost; long ones are cut, with their length; secrets are gone. Made only by a
-/// [`Redactor`]. Control characters are still in it: escape it before it meets a terminal.
+/// so that nothing is lost; long ones are cut, with their length; secrets are gone. Made from such
+/// bytes only by a [`Redactor`]. Control characters are still in it: escape it before it meets a terminal.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -14,6 +14,11 @@ use std::fmt;
 pub struct Text(String);
 
 impl Text {
+    /// Words of our own, such as numbers and the names of flags. Never for what a skill chose.
+    pub fn of_ours(words: String) -> Text {
+        Text(words)
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -32,7 +32,7 @@ impl Reader<'_> {
     }
 
     fn arg(&self, call: &Notification, letter: char, value: u64, at: usize) -> Text {
-        let plain = |text: String| self.redactor.text(text.as_bytes());
+        let plain = Text::of_ours;
         match letter {
             'i' => plain((value as i32).to_string()),
             'u' => plain(value.to_string()),
