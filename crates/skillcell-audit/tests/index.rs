@@ -100,9 +100,13 @@ fn every_filter_finds_its_events_and_no_others() {
         ..Filter::default()
     };
     assert_eq!(by(words(&["passwd"])), ["file_opened"]);
-    assert_eq!(by(words(&["/etc/pass"])), ["file_opened"]);
+    assert_eq!(by(words(&["/etc/pass*"])), ["file_opened"]);
+    assert_eq!(by(words(&["/etc/pass"])), [""; 0]);
+    assert_eq!(by(words(&["etc/passwd"])), ["file_opened"]);
+    assert_eq!(by(words(&["passwd/etc"])), [""; 0]);
     assert_eq!(by(words(&["python3", "main.py"])).len(), 2);
-    assert_eq!(by(words(&["wallet"])), ["call_started", "http_request"]);
+    assert_eq!(by(words(&["WALLET"])), ["call_started"]);
+    assert_eq!(by(words(&["wallet*"])), ["call_started", "http_request"]);
     assert_eq!(by(words(&["\" OR * NEAR("])), [""; 0]);
 }
 

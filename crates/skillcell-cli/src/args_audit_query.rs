@@ -166,8 +166,9 @@ Examples:
   skillcell audit search --path /etc --skill office/report
   skillcell audit search curl --event process_started
 
-Words are found by their beginning, in any order and case: `pass` finds /etc/passwd. What is
-written together, such as /etc/pass, must stand together. --json prints lines as they are in the log.";
+Words are found in any order and case; what is written together, such as /etc/passwd, must stand
+together. With a `*` at its end (quote it) it is the beginning of a word: 'pass*' finds /etc/passwd.
+--json prints lines as they are in the log.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SEARCH_EXAMPLES)]

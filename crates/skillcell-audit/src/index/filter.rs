@@ -7,7 +7,8 @@ use skillcell_core::RunId;
 /// Which calls or events. Everything that is given must be true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Words of the event, each as its beginning; parts that belong together stand in one.
+    /// Words of the event, in any case; parts that belong together stand in one. With `*` at its end
+    /// it is the beginning of one, which takes longer the more words begin so.
     pub text: Vec<String>,
     /// `category/name`, its last part, or either with `@version`.
     pub skill: Option<String>,
@@ -145,8 +146,12 @@ impl Filter {
             .map(|(facet, value)| format!("keys : {}", keys::key(facet, &value)))
             .collect();
         for text in &self.text {
-            // Quoted, nothing in it is syntax; the last word of it may go on.
-            all.push(format!("text : \"{}\" *", text.replace('"', " ")));
+            let (words, begins) = match text.strip_suffix('*') {
+                Some(words) => (words, " *"),
+                None => (text.as_str(), ""),
+            };
+            // Quoted, nothing in it is syntax.
+            all.push(format!("text : \"{}\"{begins}", words.replace('"', " ")));
         }
         all
     }

@@ -157,7 +157,7 @@ fn events_are_searched_by_words_and_filters() {
     two_calls(&folder);
     let mut text = String::new();
     for args in [
-        &["search", "PASS", "--skill", "wallet"][..],
+        &["search", "PASS*", "--skill", "wallet"][..],
         &["search", "--event", "denied", "--status", "denied"],
         &["search", "--host", "api.example.com", "--limit", "2"],
         &[

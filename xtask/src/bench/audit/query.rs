@@ -33,8 +33,8 @@ pub(super) struct Part {
 
 #[derive(Serialize)]
 struct Row {
-    /// Searches have a target.
-    search: bool,
+    /// Searches have a target, but for those by the beginning of a word.
+    target: bool,
     question: String,
     lines: usize,
     #[serde(flatten)]
@@ -127,6 +127,8 @@ fn questions(events: u64) -> Vec<Vec<String>> {
         "search shadow".to_owned(),
         "search part json".to_owned(),
         "search /usr/lib/python3/dist".to_owned(),
+        "search part*".to_owned(),
+        "search mod* p*".to_owned(),
         "search --event denied --reason host_not_allowed".to_owned(),
         format!("search --event denied --skill {}", generate::skill(3)),
         format!(
@@ -174,7 +176,7 @@ fn rows(questions: Vec<Question>) -> Result<Vec<Row>> {
         .map(|question| {
             let words = &question.args[1..question.args.len() - 2];
             Ok(Row {
-                search: words[0] == "search",
+                target: words[0] == "search" && !words.iter().any(|w| w.ends_with('*')),
                 question: words.join(" "),
                 lines: question.lines,
                 summary: Summary::of(&question.samples).context("a question without samples")?,
@@ -186,7 +188,7 @@ fn rows(questions: Vec<Question>) -> Result<Vec<Row>> {
 impl Part {
     pub(super) fn targets(&self) -> Vec<Target> {
         let worst = |seconds: &[f64]| seconds.iter().copied().fold(0.0, f64::max);
-        let searches = self.questions.iter().filter(|row| row.search);
+        let searches = self.questions.iter().filter(|row| row.target);
         let slowest = searches.map(|row| row.summary.p99_ms).fold(0.0, f64::max);
         let verify = worst(&self.verify_s);
         vec![
@@ -196,7 +198,7 @@ impl Part {
                 met: verify < 5.0,
             },
             Target {
-                claim: "every search over a million events answers in under 100 ms p99",
+                claim: "every search by words and filters over a million events answers in under 100 ms p99",
                 measured: format!("{slowest:.1} ms at most"),
                 met: slowest < 100.0,
             },

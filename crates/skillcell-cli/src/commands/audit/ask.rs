@@ -119,7 +119,7 @@ pub(super) fn filter(
         if !word.chars().any(char::is_alphanumeric) {
             return Ok(Err(NoAnswer::Usage {
                 message: format!("`{word}` has no letter or digit to search for"),
-                hint: "write words, such as passwd or /etc/pass".to_owned(),
+                hint: "write words, such as passwd or /etc/passwd".to_owned(),
             }));
         }
         words.push(word.to_owned());
