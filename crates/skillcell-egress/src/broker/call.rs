@@ -63,6 +63,17 @@ impl Call {
         self.refuse(to, reason, hint)
     }
 
+    /// As `deny`, for a connection as a whole: its decision is the entry in the record.
+    pub(crate) fn deny_whole(
+        &self,
+        to: &Destination,
+        reason: Reason,
+        rule: Option<&str>,
+    ) -> Refused {
+        let hint = self.hint(reason, &to.host, Some(to.port), rule);
+        self.refuse_whole(to, reason, hint)
+    }
+
     /// What would allow it, or why nothing does.
     pub(crate) fn hint(
         &self,
@@ -85,7 +96,21 @@ impl Call {
         self.refuse(to, Reason::NetworkBudgetExceeded, hint::budget(spent))
     }
 
+    /// Something on a connection that was let through before: it has an entry of its own.
     pub(crate) fn refuse(&self, to: &Destination, reason: Reason, hint: String) -> Refused {
+        let target = ledger::target(&to.host, Some(to.port));
+        // Denied either way.
+        self.ledger
+            .write(&Entry::Denied {
+                target: &target,
+                reason,
+            })
+            .unwrap_or_default();
+        self.refuse_whole(to, reason, hint)
+    }
+
+    /// A connection as a whole, whose decision is the entry.
+    fn refuse_whole(&self, to: &Destination, reason: Reason, hint: String) -> Refused {
         let target = ledger::target(&to.host, Some(to.port));
         let words = format!("skillcell: {target}: {reason}: {hint}");
         self.ledger.denial(&target, reason, hint);
@@ -121,15 +146,19 @@ impl Call {
     pub(crate) fn admit(&self, to: &Destination) -> Result<Admitted, Refused> {
         let (rule, inspect) = match self.decide(&to.host, Ask::Connect { port: to.port }) {
             Decision::Allow { rule, inspect } => (rule, inspect),
-            Decision::Deny { reason, rule } => return Err(self.deny(to, reason, rule.as_deref())),
+            Decision::Deny { reason, rule } => {
+                return Err(self.deny_whole(to, reason, rule.as_deref()));
+            }
         };
         if self.secrets.clean(to.host.to_string().as_bytes()).is_err() {
-            return Err(self.deny(to, Reason::SecretLeak, None));
+            return Err(self.deny_whole(to, Reason::SecretLeak, None));
         }
         self.meter
             .connection()
             .and_then(|()| self.meter.host(&to.host))
-            .map_err(|spent| self.deny_spent(to, spent))?;
+            .map_err(|spent| {
+                self.refuse_whole(to, Reason::NetworkBudgetExceeded, hint::budget(spent))
+            })?;
         let mut event = EgressEvent::new(to.adapter, to.host.to_string(), Some(to.port));
         event.rule = Some(rule);
         event.connection = Some(self.connections.fetch_add(1, Ordering::Relaxed) + 1);

@@ -342,7 +342,7 @@ pub(crate) async fn refuse_outright(
         host,
         port,
     };
-    let refused = call.deny(&to, reason, None);
+    let refused = call.deny_whole(&to, reason, None);
     record_denied(call, &to, &refused);
     reset(&client);
 }

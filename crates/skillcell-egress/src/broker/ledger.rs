@@ -76,14 +76,11 @@ impl Ledger {
         self.journal.write(entry)
     }
 
-    /// In the envelope's list, and in the record before anybody is told. A record that fails ends the
-    /// call; here there is nothing left to forbid.
+    /// In the envelope's list.
     pub(crate) fn denial(&self, target: &str, reason: Reason, hint: String) {
         self.book()
             .denials
             .record(DenialKind::Network, target, reason, hint);
-        self.write(&Entry::Denied { target, reason })
-            .unwrap_or_default();
     }
 
     pub(crate) fn close(&self, (bytes_out, bytes_in): (u64, u64)) -> Report {

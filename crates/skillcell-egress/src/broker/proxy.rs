@@ -53,7 +53,7 @@ pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
         port,
     };
     if let Decision::Deny { reason, rule } = call.decide(&to.host, Ask::Connect { port }) {
-        let refused: Refused = call.deny(&to, reason, rule.as_deref());
+        let refused: Refused = call.deny_whole(&to, reason, rule.as_deref());
         record_denied(call, &to, &refused);
         client
             .write_all(&http::plain_denial(&refused))

@@ -25,7 +25,7 @@ pub(crate) async fn serve(call: &Arc<Call>, mut client: TcpStream) {
     };
     // Told in its own words, before it believes that it is connected.
     if let Decision::Deny { reason, rule } = call.decide(&to.host, Ask::Connect { port }) {
-        let refused = call.deny(&to, reason, rule.as_deref());
+        let refused = call.deny_whole(&to, reason, rule.as_deref());
         record_denied(call, &to, &refused);
         client
             .write_all(&Reply::NotAllowed.bytes())
