@@ -25,10 +25,10 @@ fn texts<'a>(events: &'a [Value], kind: &'a str, field: &'a str) -> Vec<&'a str>
 
 claim! {
     fn the_security_record_has_every_program_connection_and_write_that_strace_shows(cell) {
-        let (outcome, seen) = traced(cell, &shell(cell, BUSY), "security");
+        let (outcome, trace) = traced(cell, &shell(cell, BUSY), "security");
         let events = events(cell, &outcome);
         let threads: Vec<u64> = events.iter().filter_map(|e| e["tid"].as_u64()).collect();
-        let seen = of_the_skill(seen, &threads);
+        let seen = of_the_skill(trace, &threads);
         let calls: Vec<(&str, &str)> = seen
             .values()
             .flat_map(|s| s.calls.iter().map(|(name, args)| (name.as_str(), args.as_str())))

@@ -44,8 +44,15 @@ pub struct Seen {
     pub killed: bool,
 }
 
-/// One call under strace, and what strace has to say of it, by thread.
-pub fn traced(cell: &Cell, skill: &Path, level: &str) -> (Outcome, BTreeMap<u64, Seen>) {
+/// What strace has to say of one call.
+pub struct Trace {
+    /// The thread that was there first. Not the lowest number: the kernel begins anew at its end.
+    supervisor: u64,
+    threads: BTreeMap<u64, Seen>,
+}
+
+/// One call under strace.
+pub fn traced(cell: &Cell, skill: &Path, level: &str) -> (Outcome, Trace) {
     let trace = cell.path("work/trace");
     let outcome = cell
         .call(skill)
@@ -61,10 +68,13 @@ pub fn traced(cell: &Cell, skill: &Path, level: &str) -> (Outcome, BTreeMap<u64,
         .run();
     outcome.assert_ok();
     let text = String::from_utf8_lossy(&std::fs::read(&trace).expect("strace wrote")).into_owned();
-    let mut seen: BTreeMap<u64, Seen> = BTreeMap::new();
+    let mut supervisor = None;
+    let mut threads: BTreeMap<u64, Seen> = BTreeMap::new();
     for line in text.lines() {
         let (tid, rest) = line.split_once(' ').expect("strace begins with the thread");
-        let seen = seen.entry(tid.parse().expect("a number")).or_default();
+        let tid = tid.parse().expect("a number");
+        supervisor.get_or_insert(tid);
+        let seen = threads.entry(tid).or_default();
         let rest = rest.trim_start();
         if rest.starts_with("+++ killed") {
             seen.killed = true;
@@ -80,20 +90,26 @@ pub fn traced(cell: &Cell, skill: &Path, level: &str) -> (Outcome, BTreeMap<u64,
             seen.restarted.insert(seen.calls.len() - 1);
         }
     }
-    (outcome, seen)
+    let supervisor = supervisor.expect("strace saw something");
+    (
+        outcome,
+        Trace {
+            supervisor,
+            threads,
+        },
+    )
 }
 
 /// The threads of the skill: from the first program that the payload executes.
-pub fn of_the_skill(seen: BTreeMap<u64, Seen>, recorded: &[u64]) -> BTreeMap<u64, Seen> {
-    let supervisor = *seen.keys().next().expect("strace saw something");
+pub fn of_the_skill(trace: Trace, recorded: &[u64]) -> BTreeMap<u64, Seen> {
     let mut skill = BTreeMap::new();
-    for (tid, mut seen) in seen {
+    for (tid, mut seen) in trace.threads {
         let has = |what: &str| {
             seen.calls
                 .iter()
                 .any(|(name, args)| name == what || args.contains(what))
         };
-        let ours = tid == supervisor
+        let ours = tid == trace.supervisor
             || has("SECCOMP_IOCTL_NOTIF_RECV")
             || has("execveat")
             || seen.calls.is_empty();
@@ -121,7 +137,7 @@ pub fn of_the_skill(seen: BTreeMap<u64, Seen>, recorded: &[u64]) -> BTreeMap<u64
 }
 
 fn assert_equal(cell: &Cell, skill: &Path) {
-    let (outcome, seen) = traced(cell, skill, "full");
+    let (outcome, trace) = traced(cell, skill, "full");
     let events = events(cell, &outcome);
     let mut recorded: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for event in of_kind(&events, "syscall") {
@@ -132,7 +148,7 @@ fn assert_equal(cell: &Cell, skill: &Path) {
             .push(name);
     }
     let threads: Vec<u64> = recorded.keys().copied().collect();
-    let seen = of_the_skill(seen, &threads);
+    let seen = of_the_skill(trace, &threads);
     assert_eq!(
         threads,
         seen.keys().copied().collect::<Vec<_>>(),
