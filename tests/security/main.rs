@@ -1,6 +1,7 @@
 //! What a cell promises, one claim per test. Every claim has its counter-proof: the same probe, run
 //! outside a cell, reaches what it wants. The list of test names is the list of guarantees.
 
+mod bytecode;
 mod descriptors;
 mod environment;
 mod files;

@@ -1,9 +1,9 @@
 //! An opened bundle.
 
+use crate::digest::Fingerprint;
 use crate::error::{BundleError, Class};
 use crate::root::Root;
 use crate::{digest, python, site_packages, walk};
-use skillcell_core::Digest;
 use skillcell_manifest::{
     Entry, MAX_BYTES, Manifest, Parsed, Runtime, Warning, parse_agent_skill, parse_security_policy,
     parse_skillware, runtime_for_script,
@@ -129,9 +129,12 @@ impl Bundle {
 
     /// Files below `scripts/`, for telling the user what could be an entry.
     pub fn scripts(&self) -> Result<Vec<String>, BundleError> {
-        let files = walk::walk(&self.opened)?.into_iter().filter(|entry| {
-            matches!(entry.kind, walk::Kind::File { .. }) && entry.path.starts_with("scripts")
-        });
+        let files = walk::walk(&self.opened)?
+            .entries
+            .into_iter()
+            .filter(|entry| {
+                matches!(entry.kind, walk::Kind::File { .. }) && entry.path.starts_with("scripts")
+            });
         Ok(files
             .filter_map(|e| e.path.into_os_string().into_string().ok())
             .take(MAX_SCRIPTS)
@@ -177,8 +180,8 @@ impl Bundle {
 
     /// SHA-256 over every name, type, executable bit, link and byte of the bundle, except Python's
     /// bytecode caches. Nothing that runs may read those: they aren't part of the fingerprint.
-    pub fn digest(&self) -> Result<Digest, BundleError> {
-        digest::digest(&self.opened)
+    pub fn fingerprint(&self) -> Result<Fingerprint, BundleError> {
+        digest::fingerprint(&self.opened)
     }
 }
 

@@ -16,7 +16,15 @@ const MAX_BYTES: u64 = 512 << 20;
 /// Names the layout below; a change of it changes every digest.
 const FORMAT: &[u8] = b"skillcell-bundle-1\n";
 
-pub(crate) fn digest(root: &Root) -> Result<Digest, BundleError> {
+/// What a bundle is, by its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    pub digest: Digest,
+    /// Whether it holds compiled files that the digest leaves out: they must never be run.
+    pub bytecode: bool,
+}
+
+pub(crate) fn fingerprint(root: &Root) -> Result<Fingerprint, BundleError> {
     let too_much = || BundleError::TooMuchData {
         path: root.path().to_owned(),
         limit: MAX_BYTES,
@@ -25,7 +33,8 @@ pub(crate) fn digest(root: &Root) -> Result<Digest, BundleError> {
     tree.update(FORMAT);
     let mut room = MAX_BYTES;
     let mut buffer = vec![0; 64 << 10];
-    for entry in walk(root)? {
+    let walked = walk(root)?;
+    for entry in walked.entries {
         let mark = match &entry.kind {
             Kind::File { executable: false } => b'f',
             Kind::File { executable: true } => b'x',
@@ -67,7 +76,10 @@ pub(crate) fn digest(root: &Root) -> Result<Digest, BundleError> {
             Kind::Folder | Kind::Other => {}
         }
     }
-    Ok(Digest::sha256(&tree.finalize().into()))
+    Ok(Fingerprint {
+        digest: Digest::sha256(&tree.finalize().into()),
+        bytecode: walked.bytecode,
+    })
 }
 
 fn add(tree: &mut Sha256, bytes: &[u8]) {

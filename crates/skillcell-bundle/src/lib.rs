@@ -15,6 +15,7 @@ mod site_packages;
 mod walk;
 
 pub use bundle::{Bundle, BundleKind};
+pub use digest::Fingerprint;
 pub use error::{BundleError, Class};
 pub use locate::{SearchPath, locate};
 pub use site_packages::site_packages_of_prefix;

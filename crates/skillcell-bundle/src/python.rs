@@ -26,7 +26,7 @@ pub(crate) fn inline_requirements(root: &Root, file: &str) -> Result<Vec<String>
 /// Whether a Python file of the bundle, tests aside, imports `module`.
 pub(crate) fn any_imports(root: &Root, module: &str) -> Result<bool, BundleError> {
     let mut files = 0;
-    for entry in walk(root)? {
+    for entry in walk(root)?.entries {
         let name = entry
             .path
             .file_name()

@@ -31,13 +31,22 @@ pub(crate) enum Kind {
     Other,
 }
 
+/// What is in a bundle.
+#[derive(Debug)]
+pub(crate) struct Walked {
+    pub(crate) entries: Vec<Entry>,
+    /// Whether there is a `__pycache__`, which Python would take in place of the source.
+    pub(crate) bytecode: bool,
+}
+
 /// Lists a bundle, sorted by the bytes of the path.
 ///
 /// Bytecode is left out, because running a skill elsewhere makes and changes it: `__pycache__`
 /// folders, and a `x.pyc` beside its `x.py`. A `x.pyc` alone is code that Python would import, so
 /// it counts.
-pub(crate) fn walk(root: &Root) -> Result<Vec<Entry>, BundleError> {
+pub(crate) fn walk(root: &Root) -> Result<Walked, BundleError> {
     let mut entries = Vec::new();
+    let mut bytecode = false;
     let mut folders = vec![(PathBuf::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         if depth > MAX_DEPTH {
@@ -46,7 +55,8 @@ pub(crate) fn walk(root: &Root) -> Result<Vec<Entry>, BundleError> {
                 limit: MAX_DEPTH,
             });
         }
-        for (name, kind) in list(root, &folder, MAX_ENTRIES - entries.len())? {
+        let listed = list(root, &folder, MAX_ENTRIES - entries.len(), &mut bytecode)?;
+        for (name, kind) in listed {
             let path = folder.join(name);
             if kind == Kind::Folder {
                 folders.push((path.clone(), depth + 1));
@@ -60,10 +70,15 @@ pub(crate) fn walk(root: &Root) -> Result<Vec<Entry>, BundleError> {
             .as_bytes()
             .cmp(b.path.as_os_str().as_bytes())
     });
-    Ok(entries)
+    Ok(Walked { entries, bytecode })
 }
 
-fn list(root: &Root, folder: &Path, room: usize) -> Result<Vec<(OsString, Kind)>, BundleError> {
+fn list(
+    root: &Root,
+    folder: &Path,
+    room: usize,
+    bytecode: &mut bool,
+) -> Result<Vec<(OsString, Kind)>, BundleError> {
     let fail = |error| root.fail(folder, "list the folder", error);
     let fd = root.open_dir(folder)?;
     let mut names = Vec::new();
@@ -100,7 +115,10 @@ fn list(root: &Root, folder: &Path, room: usize) -> Result<Vec<(OsString, Kind)>
                     executable: stat.st_mode & 0o111 != 0,
                 }
             }
-            FileType::Directory if name == "__pycache__" => continue,
+            FileType::Directory if name == "__pycache__" => {
+                *bytecode = true;
+                continue;
+            }
             FileType::Directory => Kind::Folder,
             FileType::Symlink => {
                 let target = readlinkat(&fd, name.as_os_str(), Vec::new())

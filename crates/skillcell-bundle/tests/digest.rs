@@ -17,7 +17,12 @@ fn bundle() -> TempDir {
 }
 
 fn digest(dir: &Path) -> String {
-    Bundle::open(dir).unwrap().digest().unwrap().to_string()
+    Bundle::open(dir)
+        .unwrap()
+        .fingerprint()
+        .unwrap()
+        .digest
+        .to_string()
 }
 
 /// Whether the change makes another digest.
@@ -122,7 +127,7 @@ fn a_bundle_with_a_pipe_or_socket_is_refused() {
         0,
     )
     .unwrap();
-    let refused = || Bundle::open(dir.path()).unwrap().digest().unwrap_err();
+    let refused = || Bundle::open(dir.path()).unwrap().fingerprint().unwrap_err();
     assert!(matches!(refused(), BundleError::NotRegular { .. }));
     fs::remove_file(pipe).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("host.sock")).unwrap();
@@ -134,13 +139,13 @@ fn a_bundle_without_bound_is_refused() {
     let dir = bundle();
     let file = fs::File::create(dir.path().join("huge")).unwrap();
     file.set_len(600 << 20).unwrap();
-    let error = Bundle::open(dir.path()).unwrap().digest().unwrap_err();
+    let error = Bundle::open(dir.path()).unwrap().fingerprint().unwrap_err();
     assert!(matches!(error, BundleError::TooMuchData { .. }), "{error}");
     fs::remove_file(dir.path().join("huge")).unwrap();
 
     let deep = "d/".repeat(70);
     create_dir_all(dir.path().join(deep)).unwrap();
-    let error = Bundle::open(dir.path()).unwrap().digest().unwrap_err();
+    let error = Bundle::open(dir.path()).unwrap().fingerprint().unwrap_err();
     assert!(matches!(error, BundleError::TooDeep { .. }), "{error}");
 }
 
@@ -152,6 +157,6 @@ fn too_many_files_are_refused() {
     for i in 0..20_001 {
         fs::File::create(many.join(i.to_string())).unwrap();
     }
-    let error = Bundle::open(dir.path()).unwrap().digest().unwrap_err();
+    let error = Bundle::open(dir.path()).unwrap().fingerprint().unwrap_err();
     assert!(matches!(error, BundleError::TooManyFiles { .. }), "{error}");
 }

@@ -105,6 +105,7 @@ fn execute(
         params: ready.params.as_ref(),
         args: &request.args,
         env: &ready.env,
+        bytecode: ready.bytecode,
     })?;
     let world = world(&ready.plan, &layout, &moves);
     let own = own_folders(&ready, &layout, trees.clone());

@@ -40,7 +40,7 @@ pub fn explain(request: &Request, host: &HostFacts) -> Result<Explanation, CallE
     let skill = SkillRef {
         id: Some(manifest.id.to_string()),
         version: manifest.version.clone(),
-        digest: Some(bundle.digest()?),
+        digest: Some(bundle.fingerprint()?.digest),
     };
     let param_paths = match &request.params {
         ParamsSource::None => Vec::new(),

@@ -29,7 +29,7 @@ pub fn prepare_dependencies(
     let skill = SkillRef {
         id: Some(bundle.manifest.id.to_string()),
         version: bundle.manifest.version.clone(),
-        digest: Some(bundle.digest()?),
+        digest: Some(bundle.fingerprint()?.digest),
     };
     let (plan, ceiling) = prepare::decide(request, &bundle, &skill, Vec::new(), host)?;
     let mut installed = Installed {

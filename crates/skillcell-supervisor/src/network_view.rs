@@ -39,7 +39,7 @@ impl NetworkView {
 /// Reads the skill and the policies of a request.
 pub fn network_view(request: &Request) -> Result<NetworkView, CallError> {
     let bundle = prepare::open_bundle(request)?;
-    let digest = bundle.digest()?;
+    let digest = bundle.fingerprint()?.digest;
     let ceiling = prepare::ceiling(request, &bundle, Some(&digest))?;
     let manifest = &bundle.manifest;
     let policy = &manifest.security_policy;

@@ -27,6 +27,8 @@ pub struct Ready {
     /// Values of the granted variables.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) interpreter: Interpreter,
+    /// Whether the bundle holds compiled files, which must not be run.
+    pub(crate) bytecode: bool,
 }
 
 /// Finds and opens the skill of a request.
@@ -64,8 +66,8 @@ pub fn prepare(
         version: bundle.manifest.version.clone(),
         digest: None,
     };
-    let digest = bundle.digest()?;
-    skill.digest = Some(digest);
+    let fingerprint = bundle.fingerprint()?;
+    skill.digest = Some(fingerprint.digest);
     if matches!(bundle.manifest.entry, Entry::None) {
         return Err(CallError::NoEntry(
             bundle.manifest.id.to_string(),
@@ -102,6 +104,7 @@ pub fn prepare(
         params,
         env,
         interpreter,
+        bytecode: fingerprint.bytecode,
     })
 }
 

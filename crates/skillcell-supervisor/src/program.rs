@@ -110,6 +110,8 @@ pub(crate) struct Input<'a> {
     pub(crate) params: Option<&'a Value>,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a BTreeMap<String, String>,
+    /// Whether the bundle holds compiled files.
+    pub(crate) bytecode: bool,
 }
 
 pub(crate) fn launch(input: &Input<'_>) -> Result<Launch, CallError> {
@@ -231,11 +233,6 @@ fn environment(input: &Input<'_>) -> Result<Vec<CString>, CallError> {
         ("TMPDIR", path_text(&layout.tmp)),
         ("LANG", "C.UTF-8".to_owned()),
         ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
-        // Compiled files in a bundle are not part of its digest, so they are never run.
-        (
-            "PYTHONPYCACHEPREFIX",
-            path_text(&layout.scratch.join(".pycache")),
-        ),
         ("PYTHONNOUSERSITE", "1".to_owned()),
         ("PYTHONUTF8", "1".to_owned()),
         // libuv would try io_uring first, which no cell has.
@@ -244,6 +241,12 @@ fn environment(input: &Input<'_>) -> Result<Vec<CString>, CallError> {
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
     .collect();
+    if input.bytecode {
+        // It is not part of the digest, so Python looks for compiled files elsewhere. Only then: it
+        // has to compile its own library as well, in every call.
+        let elsewhere = path_text(&layout.scratch.join(".pycache"));
+        env.insert("PYTHONPYCACHEPREFIX".into(), elsewhere);
+    }
     if !layout.deps.is_empty() {
         let deps: Vec<_> = layout.deps.iter().map(|d| path_text(d)).collect();
         env.insert("PYTHONPATH".into(), deps.join(":"));

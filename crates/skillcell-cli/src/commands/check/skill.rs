@@ -22,7 +22,7 @@ pub(super) fn problems(subject: &str) -> Vec<Problem> {
         .iter()
         .map(|w| Problem::warning(file.clone(), w.location, w.message.clone()))
         .collect();
-    if let Err(error) = bundle.digest() {
+    if let Err(error) = bundle.fingerprint() {
         found.push(names.bundle_error(&error));
     }
     found.extend(parameters(&bundle, &file));
