@@ -15,6 +15,6 @@ mod table;
 pub(crate) use bpf::Pass;
 pub use bpf::{AllowList, Filter, Verdict};
 pub use names::syscall_name;
-pub use notify::{Answer, Listener, Notification};
+pub use notify::{Answer, Listener, Notification, Received};
 pub use recorded::Recorded;
 pub use table::{OwnerlessMemory, Profile, Sockets, UnixSockets};

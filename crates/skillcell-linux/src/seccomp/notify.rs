@@ -4,6 +4,7 @@ use super::bpf::{AllowList, Verdict};
 use super::memory::Memory;
 use crate::procfs;
 use crate::sys::{check, last_errno};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::cell::RefCell;
@@ -58,6 +59,16 @@ pub struct Notification {
     pub args: [u64; 6],
 }
 
+/// What came of waiting for a call.
+#[derive(Debug, Clone, Copy)]
+pub enum Received {
+    Call(Notification),
+    /// None, this time: a signal came, or the task went away before its call could be read.
+    Nothing,
+    /// There will be none any more.
+    Over,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// The kernel decides, as if nobody had asked. Only for calls that some other mechanism holds:
@@ -86,22 +97,35 @@ impl Listener {
         check(unsafe { libc::ioctl(self.fd.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) }.into()).is_ok()
     }
 
-    /// The next waiting call; `None` when it went away before it could be read.
-    pub fn receive(&self) -> rustix::io::Result<Option<Notification>> {
+    /// Waits for the next call.
+    pub fn receive(&self) -> rustix::io::Result<Received> {
         let mut raw = RawNotification::default();
         // SAFETY: RECV fills one zeroed struct of the size that its number encodes.
         if unsafe { libc::ioctl(self.fd.as_raw_fd(), RECV, &raw mut raw) } == -1 {
             return match last_errno() {
-                Errno::NOENT | Errno::INTR => Ok(None),
+                // It went away before it could be read, or there is nobody left to wait for.
+                Errno::NOENT if self.deserted()? => Ok(Received::Over),
+                Errno::NOENT | Errno::INTR => Ok(Received::Nothing),
                 errno => Err(errno),
             };
         }
-        Ok(Some(Notification {
+        Ok(Received::Call(Notification {
             id: raw.id,
             pid: raw.pid,
             nr: raw.data.nr.into(),
             args: raw.data.args,
         }))
+    }
+
+    /// Whether the last task under the filter is gone. Then RECV no longer waits (newer kernels),
+    /// and asking it again would be a busy loop.
+    fn deserted(&self) -> rustix::io::Result<bool> {
+        let mut fds = [PollFd::new(&self.fd, PollFlags::empty())];
+        match poll(&mut fds, Some(&Timespec::default())) {
+            Ok(_) => Ok(fds[0].revents().contains(PollFlags::HUP)),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno),
+        }
     }
 
     pub fn answer(&self, notification: &Notification, answer: Answer) -> rustix::io::Result<()> {

@@ -21,7 +21,7 @@ use decode::Reader;
 use rustix::io::Errno;
 use skillcell_audit::{Event, RecordFailed, Recorder, Summary, Syscall, Task};
 use skillcell_core::{AuditLevel, Denials};
-use skillcell_linux::seccomp::{Answer, Listener, Notification, Verdict, syscall_name};
+use skillcell_linux::seccomp::{Answer, Listener, Notification, Received, Verdict, syscall_name};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ pub(crate) struct Seen {
     pub(crate) summary: Summary,
 }
 
-/// The running thread. Ends when it is told to.
+/// The running thread. Ends when it is told to, or when nothing is left to watch.
 pub(crate) struct Observer {
     stop: Arc<AtomicBool>,
     tid: u32,
@@ -160,15 +160,16 @@ impl Eyes {
     /// Straight from call to call: asking first whether one is there would cost as much again.
     fn watch(&mut self, stop: &AtomicBool) -> rustix::io::Result<()> {
         while !stop.load(Ordering::Acquire) {
-            self.serve()?;
+            match self.listener.receive()? {
+                Received::Call(call) => self.serve(call)?,
+                Received::Nothing => {}
+                Received::Over => break,
+            }
         }
         Ok(())
     }
 
-    fn serve(&mut self) -> rustix::io::Result<()> {
-        let Some(call) = self.listener.receive()? else {
-            return Ok(());
-        };
+    fn serve(&mut self, call: Notification) -> rustix::io::Result<()> {
         // What can't be recorded doesn't happen; the watch ends the call.
         let answer = self
             .answer(&call)
