@@ -31,6 +31,7 @@ impl DoorJournal {
                 recorder.decide(None, &Event::ConnectionDecided(decided))
             }
             Entry::Request {
+                connection,
                 host,
                 port,
                 method,
@@ -38,7 +39,7 @@ impl DoorJournal {
                 denied,
             } => {
                 let request = HttpRequest {
-                    connection: None,
+                    connection: *connection,
                     host: recorder.redactor().clean(host),
                     port: *port,
                     method: recorder.text(method.as_bytes()),

@@ -52,7 +52,10 @@ pub(crate) async fn converse(call: &Arc<Call>, client: TcpStream, to: Destinatio
             turn_away(client, &read, &refused).await;
         }
         Ok(admitted) => {
-            let traffic = Arc::new(Traffic::default());
+            let traffic = Arc::new(Traffic {
+                connection: admitted.event.connection,
+                ..Traffic::default()
+            });
             let mut record = Record {
                 call: Arc::clone(call),
                 event: admitted.event.clone(),

@@ -20,6 +20,8 @@ pub enum Entry<'a> {
     Decided(&'a EgressEvent),
     /// A request on an inspected connection.
     Request {
+        /// The one that it came by.
+        connection: Option<u64>,
         host: String,
         port: u16,
         method: &'a str,

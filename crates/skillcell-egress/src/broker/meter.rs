@@ -38,6 +38,8 @@ pub(crate) enum Direction {
 /// One connection's own count, beside the call's.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
+    /// Its number in the call.
+    pub(crate) connection: Option<u64>,
     pub(crate) out: AtomicU64,
     pub(crate) into: AtomicU64,
 }

@@ -54,6 +54,8 @@ pub(super) struct Exchange {
     pub(super) to: Destination,
     scheme: Scheme,
     upstream: Upstream,
+    /// Its number in the call.
+    connection: Option<u64>,
     requests: AtomicU64,
     denied: Mutex<Option<Reason>>,
     tunnels: Mutex<Vec<JoinHandle<()>>>,
@@ -79,6 +81,7 @@ impl Exchange {
             to: to.clone(),
             scheme,
             upstream,
+            connection: traffic.connection,
             requests: AtomicU64::new(0),
             denied: Mutex::new(None),
             tunnels: Mutex::default(),
@@ -145,6 +148,7 @@ impl Exchange {
     fn recorded(&self, request: &Request<Incoming>) -> Result<String, Refused> {
         let checked = self.checked(request);
         let entry = Entry::Request {
+            connection: self.connection,
             host: self.to.host.to_string(),
             port: self.to.port,
             method: request.method().as_str(),
