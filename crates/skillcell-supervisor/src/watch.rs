@@ -72,17 +72,21 @@ pub(crate) fn watch(running: &mut Running, terms: Terms<'_>) -> rustix::io::Resu
     let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
     let mut names = NameStub::new(running.cell.dns.take(), Arc::clone(&recorder));
     let mut quota = Quota::new(running, limits);
-    let observer = observe(running, terms)?;
+    let mut observer = observe(running, terms)?;
     let deadline = started + limits.timeout.duration();
-    let end = turn(
-        running,
-        &mut streams,
-        &mut names,
-        &mut quota,
-        &recorder,
-        deadline,
-        signals,
-    );
+    let end = match confined(running, observer.as_mut()) {
+        Ok(None) => turn(
+            running,
+            &mut streams,
+            &mut names,
+            &mut quota,
+            &recorder,
+            deadline,
+            signals,
+        ),
+        Ok(Some(error)) => Ok(End::NotExecuted(error)),
+        Err(errno) => Err(errno),
+    };
     let end = match end {
         Ok(end) => end,
         Err(errno) => {
@@ -125,11 +129,25 @@ pub(crate) fn watch(running: &mut Running, terms: Terms<'_>) -> rustix::io::Resu
     })
 }
 
-/// Starts to answer the filter's notifications.
+/// Waits until the payload is confined and the observer answers its calls; an error is why it isn't.
+fn confined(
+    running: &mut Running,
+    observer: Option<&mut Observer>,
+) -> rustix::io::Result<Option<LinuxError>> {
+    match (running.cell.listener(), observer) {
+        (Ok(Some(listener)), Some(observer)) => observer.watch(listener).map(|()| None),
+        (Ok(None), None) => Ok(None),
+        (Err(error), _) => Ok(Some(error)),
+        // A listener that nobody serves, or the other way around: the skill would wait for ever.
+        _ => Err(Errno::PROTO),
+    }
+}
+
+/// Makes ready to answer the filter's notifications.
 fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option<Observer>> {
-    let Some(listener) = running.cell.listener.take() else {
+    if !running.cell.notifies() {
         return Ok(None);
-    };
+    }
     // The filter reports forks exactly where no cgroup counts them.
     let counted = running.cgroup_usage().is_some_and(|u| u.counts_forks);
     let scene = Scene {
@@ -142,7 +160,7 @@ fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option
         recorder: terms.recorder,
     };
     let error = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
-    Observer::start(listener, scene).map(Some).map_err(error)
+    Observer::start(scene).map(Some).map_err(error)
 }
 
 fn turn(

@@ -11,7 +11,7 @@ use crate::fdpass::{self, Message};
 use crate::host::CELL_ID;
 use crate::mount::{self, clone_tree};
 use crate::netns;
-use crate::seccomp::Listener;
+use crate::seccomp::{AllowList, Listener};
 use crate::sys::{kill_by_pidfd, pipe_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -41,7 +41,8 @@ pub struct Cell {
     pub dns: Option<(OwnedFd, OwnedFd)>,
     /// Listeners inside the cell, for the supervisor to serve; none without granted egress.
     pub doors: Vec<OwnedFd>,
-    pub listener: Option<Listener>,
+    /// What the payload's filter allows, while its listener is still to come.
+    awaited: Option<AllowList>,
     namespace: bool,
     lifeline: Option<OwnedFd>,
     reaped: bool,
@@ -66,7 +67,8 @@ impl Exit {
     }
 }
 
-/// Makes the cell and starts the payload. The process must be single-threaded.
+/// Makes the cell and starts the payload, which then waits for [`Cell::listener`] where its filter
+/// notifies. The process must be single-threaded.
 pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
     let (ours, theirs) = socketpair(
         AddressFamily::UNIX,
@@ -149,7 +151,7 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         staging: Vec::new(),
         dns: None,
         doors: Vec::new(),
-        listener: None,
+        awaited: None,
         namespace: matches!(spec.world, World::Namespaces(_)),
         lifeline: Some(lifeline),
         reaped: false,
@@ -266,14 +268,23 @@ impl Cell {
                 }
             }
         }
-        if spec.filter.notifies() {
-            let mut sent = await_ready(self)?.into_iter();
-            let fd = sent
-                .next()
-                .ok_or_else(|| LinuxError::new(Step::Handshake, Errno::PROTO))?;
-            self.listener = Some(Listener::new(fd, spec.filter.list()));
-        }
+        self.awaited = spec.filter.notifies().then(|| spec.filter.list());
         Ok(())
+    }
+
+    /// Whether the payload's filter asks a listener.
+    pub fn notifies(&self) -> bool {
+        self.awaited.is_some()
+    }
+
+    /// The listener of the payload's filter, once; an error is a payload that could not be confined.
+    pub fn listener(&mut self) -> Result<Option<Listener>> {
+        let Some(list) = self.awaited.take() else {
+            return Ok(None);
+        };
+        let fd = await_ready(self)?.into_iter().next();
+        let fd = fd.ok_or_else(|| LinuxError::new(Step::Handshake, Errno::PROTO))?;
+        Ok(Some(Listener::new(fd, list)))
     }
 
     /// After the handshake became readable: why the payload could not be executed, if so.

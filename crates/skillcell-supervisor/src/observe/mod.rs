@@ -25,6 +25,7 @@ use skillcell_linux::seccomp::{Answer, Listener, Notification, Received, Verdict
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tally::Tally;
@@ -73,23 +74,29 @@ pub(crate) struct Seen {
 /// The running thread. Ends when it is told to, or when nothing is left to watch.
 pub(crate) struct Observer {
     stop: Arc<AtomicBool>,
+    /// Where the listener is handed over, until it is.
+    listener: Option<Sender<Listener>>,
     tid: u32,
     thread: Option<JoinHandle<rustix::io::Result<Seen>>>,
 }
 
 impl Observer {
-    pub(crate) fn start(listener: Listener, scene: Scene) -> std::io::Result<Observer> {
-        listener.prefer_sync_wakeup();
+    /// Starts the thread, while the cell is still being made: it waits for its listener.
+    pub(crate) fn start(scene: Scene) -> std::io::Result<Observer> {
         skillcell_linux::allow_interrupts()?;
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
-        let (here, there) = std::sync::mpsc::channel();
+        let (listener, handed) = channel::<Listener>();
+        let (here, there) = channel();
         let thread = std::thread::Builder::new()
             .name("observer".into())
             .spawn(move || {
                 // Should nobody listen, the supervisor is on its way out.
                 here.send(rustix::thread::gettid().as_raw_pid() as u32)
                     .unwrap_or(());
+                let Ok(listener) = handed.recv() else {
+                    return Ok(Seen::default()); // there won't be one
+                };
                 let mut eyes = Eyes::new(listener, scene);
                 eyes.watch(&told)?;
                 Ok(eyes.seen())
@@ -97,9 +104,17 @@ impl Observer {
         let tid = there.recv().map_err(std::io::Error::other)?;
         Ok(Observer {
             stop,
+            listener: Some(listener),
             tid,
             thread: Some(thread),
         })
+    }
+
+    /// What it is to watch. Until then the payload waits at its first notified call.
+    pub(crate) fn watch(&mut self, listener: Listener) -> rustix::io::Result<()> {
+        listener.prefer_sync_wakeup();
+        let thread = self.listener.take().ok_or(Errno::ALREADY)?;
+        thread.send(listener).map_err(|_| Errno::PIPE)
     }
 
     /// After the cell is gone: nothing waits for an answer any more.
@@ -112,7 +127,8 @@ impl Observer {
     }
 
     /// It may be about to wait just when it is interrupted, so once may not be enough.
-    fn end(&self) {
+    fn end(&mut self) {
+        self.listener = None;
         self.stop.store(true, Ordering::Release);
         while self.thread.as_ref().is_some_and(|t| !t.is_finished()) {
             skillcell_linux::interrupt_thread(self.tid);
