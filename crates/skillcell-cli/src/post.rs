@@ -2,6 +2,7 @@
 //! record goes where the command line says, or nowhere.
 
 use bytes::Bytes;
+use hickory_resolver::TokioResolver;
 use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
@@ -9,6 +10,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -146,7 +148,7 @@ impl Client {
         let late = |_| PostError::Timeout(self.url.clone());
         let failed = |error| PostError::Connect(self.url.clone(), error);
         let stream = async {
-            let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+            let tcp = TcpStream::connect(&*self.addresses().await?).await?;
             tcp.set_nodelay(true)?;
             Ok(match &self.tls {
                 None => Stream::Plain(tcp),
@@ -171,6 +173,22 @@ impl Client {
             .await
             .map_err(late)?
             .map_err(|error| PostError::Http(self.url.clone(), error))
+    }
+
+    /// By the host's resolver, asked without the C library: a static binary has none to ask.
+    async fn addresses(&self) -> std::io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = self.host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, self.port)]);
+        }
+        let resolver = TokioResolver::builder_tokio()
+            .and_then(|builder| builder.build())
+            .map_err(std::io::Error::other)?;
+        let found = resolver.lookup_ip(self.host.as_str()).await;
+        let found = found.map_err(std::io::Error::other)?;
+        Ok(found
+            .iter()
+            .map(|address| SocketAddr::new(address, self.port))
+            .collect())
     }
 
     async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
