@@ -4,7 +4,7 @@ use crate::{assert_whole, log, python, shell};
 use skillcell_tests::{Cell, Level, User, shared};
 
 /// Everything of the cell sees the folder of its log as a file system of its own, with these options.
-fn with_log_on(level: Level, user: User, options: &str, then: &str) -> Cell {
+pub fn with_log_on(level: Level, user: User, options: &str, then: &str) -> Cell {
     let cell = Cell::new(level, user);
     let folder = cell.folder("home/.local/state/skillcell/audit");
     let script = format!(

@@ -5,6 +5,7 @@ mod failures;
 mod hostile;
 mod kills;
 mod levels;
+mod refused;
 mod strace;
 
 use serde_json::Value;

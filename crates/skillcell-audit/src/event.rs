@@ -17,6 +17,8 @@ pub enum Event {
     // The call.
     CallStarted(Box<CallStarted>),
     CallEnded(Box<CallEnded>),
+    /// A call that ended before its record was opened: nothing of the skill ran, and this is all.
+    CallRefused(Box<CallRefused>),
     /// A limit ended the call, or was met by it.
     LimitReached {
         reason: Reason,
@@ -85,9 +87,10 @@ pub enum Event {
 
 impl Event {
     /// All kinds, as they stand in lines.
-    pub const KINDS: [&'static str; 18] = [
+    pub const KINDS: [&'static str; 19] = [
         "call_started",
         "call_ended",
+        "call_refused",
         "limit_reached",
         "denied",
         "process_started",
@@ -105,6 +108,11 @@ impl Event {
         "recovered",
         "pruned",
     ];
+
+    /// Whether it is the last event of its call.
+    pub fn ends_call(&self) -> bool {
+        matches!(self, Event::CallEnded(_) | Event::CallRefused(_))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,6 +141,21 @@ pub struct CallEnded {
     pub denials: Vec<Denial>,
     pub usage: Usage,
     pub summary: Summary,
+}
+
+/// The message of the error is not in it: it may quote params.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallRefused {
+    pub skill: SkillRef,
+    pub status: Status,
+    pub reason: Reason,
+    pub denials: Vec<Denial>,
+    /// On whose behalf, as the caller says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text>,
 }
 
 /// One call in numbers.

@@ -21,8 +21,8 @@ mod verify;
 
 pub use error::AuditError;
 pub use event::{
-    Access, Anchor, CallEnded, CallStarted, Change, ConnectionDecided, Denied, Event, FileOpened,
-    HttpRequest, Summary, Syscall,
+    Access, Anchor, CallEnded, CallRefused, CallStarted, Change, ConnectionDecided, Denied, Event,
+    FileOpened, HttpRequest, Summary, Syscall,
 };
 pub use folder::{Folder, Segment};
 pub use index::{

@@ -8,7 +8,8 @@ use serde_json::Value;
 use skillcell_audit::export::{
     self, Filter, Found, Selection, csv, find_run, ocsf, otlp, skillhub,
 };
-use skillcell_audit::{Expectation, Folder};
+use skillcell_audit::report::{Checked, Report};
+use skillcell_audit::{Event, Expectation, Folder};
 use skillcell_core::Status;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +55,7 @@ fn the_sample_has_every_kind_of_event_and_is_whole() {
     })
     .into_iter()
     .collect();
-    assert_eq!(kinds.len(), 18, "{kinds:?}");
+    assert_eq!(kinds.len(), Event::KINDS.len(), "{kinds:?}");
     skillcell_audit::verify(&log.folder, &Expectation::default())
         .expect("readable")
         .expect("whole");
@@ -195,7 +196,7 @@ fn ocsf_ids_follow_from_one_another() {
         [0, 1001, 1003, 1007, 1008, 2004, 4001, 4002, 4003, 6002]
     );
     let findings = events.iter().filter(|e| e["class_uid"] == 2004);
-    assert_eq!(findings.count(), 10); // nine denials, one limit
+    assert_eq!(findings.count(), 11); // nine denials, one limit, one denial before a call began
 }
 
 #[test]
@@ -259,6 +260,72 @@ fn a_call_without_an_end_is_said_to_be_unfinished() {
     let rest = traces.rest();
     assert_eq!(rest.len(), 1);
     assert!(rest[0].to_string().contains("skillcell.unfinished"));
+}
+
+#[test]
+fn a_call_that_did_not_begin_is_whole_by_its_one_event() {
+    let log = logged(|folder| sample::refused_call(folder, sample::REFUSED, "a/b"));
+    let of_call = || of_run(sample::REFUSED);
+    let mut traces = otlp::Traces::default();
+    let spans = collect(&log.folder, of_call(), |entry| traces.take(entry));
+    assert!(traces.rest().is_empty());
+    assert_eq!(spans.len(), 1);
+    assert_eq!(spans[0]["name"], "run a/b");
+    assert_eq!(
+        spans[0]["status"],
+        serde_json::json!({"code": 2, "message": "path_not_granted"})
+    );
+    assert_eq!(spans[0]["events"].as_array().map(Vec::len), Some(1));
+
+    let events = collect(&log.folder, of_call(), ocsf::events);
+    let classes: Vec<&Value> = events.iter().map(|e| &e["type_uid"]).collect();
+    assert_eq!(classes, [600_203, 200_401]);
+    assert_eq!(events[0]["status"], "Failure");
+    assert_eq!(events[0]["actor"]["user"]["name"], "ada@example.com");
+
+    let rows = collect(&log.folder, of_call(), skillhub::rows);
+    let actions: Vec<&Value> = rows.iter().map(|r| &r["action"]).collect();
+    assert_eq!(actions, ["SKILL_FILE_DENIED", "SKILL_RUN_REFUSED"]);
+    assert_eq!(rows[1]["request_id"], "req-43");
+    assert_eq!(rows[1]["detail_json"]["status"], "denied");
+
+    let cells = collect(&log.folder, of_call(), |e| vec![csv::row(e)]);
+    assert!(
+        cells[0].contains(
+            ",call_refused,a/b,1.2.3,ada@example.com,req-43,,,,,denied,path_not_granted,"
+        ),
+        "{}",
+        cells[0]
+    );
+}
+
+#[test]
+fn a_call_that_did_not_begin_has_a_page_of_its_own() {
+    let log = logged(|folder| sample::refused_call(folder, sample::REFUSED, "a/b"));
+    let mut report = Report::default();
+    collect(&log.folder, of_run(sample::REFUSED), |entry| {
+        report.take(entry);
+        Vec::<()>::new()
+    });
+    let page = report.html(&Checked {
+        log: "audit".to_owned(),
+        result: skillcell_audit::verify(&log.folder, &Expectation::default()).expect("readable"),
+        at_us: 1,
+        unreadable: 0,
+    });
+    for part in [
+        "a/b",
+        "<span class=\"pill bad\">denied</span>",
+        "path_not_granted",
+        "Nothing ran: the call was refused before it began.",
+        "ada@example.com",
+        "req-43",
+        "allow it: --read PATH",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    assert!(!page.contains("no end recorded"));
+    assert!(!page.contains("<img src=x"), "words of a skill are escaped");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 mod samples;
 
-use samples::{call, middle, opened, recorder, run, started};
+use samples::{call, middle, opened, recorder, refused, run, started};
 use skillcell_audit::{
     Access, AuditError, Filter, Folder, Found, Index, Log, Made, Rebuilt, Retention, parse,
 };
@@ -256,6 +256,50 @@ fn calls_are_listed_newest_first_with_what_they_had_to_do_with() {
     assert_eq!(stats.denials_by_reason[0].name, "host_not_allowed");
     assert_eq!(stats.durations.p99_ms, Some(412));
     assert_eq!(stats.skills[0].skill.as_deref(), Some("office/report"));
+}
+
+#[test]
+fn a_call_that_did_not_begin_is_found_by_all_that_it_says() {
+    let (_dir, folder) = log();
+    call(&folder, 1, "office/report", Status::Ok);
+    recorder(&folder, Retention::default(), run(2))
+        .finish(&refused("finance/wallet", &["/srv/keys/a.pem"]))
+        .unwrap();
+    let with = |set: &dyn Fn(&mut Filter)| {
+        let mut filter = Filter::default();
+        set(&mut filter);
+        filter
+    };
+    for filter in [
+        with(&|f| f.status = is("denied")),
+        with(&|f| f.reason = is("path_not_granted")),
+        with(&|f| f.skill = is("wallet@1.2.0")),
+        with(&|f| f.event = is("call_refused")),
+        with(&|f| f.path = is("/srv/keys")),
+        with(&|f| f.request_id = is("req-2")),
+        with(&|f| f.run = Some(run(2))),
+        with(&|f| f.text = vec!["wallet".to_owned(), "a.pem".to_owned()]),
+    ] {
+        assert_eq!(
+            kinds(&search(&folder, &filter)),
+            ["call_refused"],
+            "{filter:?}"
+        );
+        if filter.text.is_empty() {
+            let calls = open(&folder).calls(&filter, 10).unwrap();
+            assert_eq!(calls.len(), 1, "{filter:?}");
+            assert_eq!(calls[0].run_id, run(2));
+        }
+    }
+    let index = open(&folder);
+    let calls = index.calls(&Filter::default(), 10).unwrap();
+    assert_eq!(calls[0].reason.as_deref(), Some("path_not_granted"));
+    assert_eq!((calls[0].events, calls[0].denials), (1, 1));
+    assert_eq!((&calls[0].level, calls[0].wall_ms), (&None, None));
+    let stats = index.stats(&Filter::default(), 10).unwrap();
+    assert_eq!((stats.calls, stats.denials), (2, 1));
+    assert!(stats.statuses.iter().any(|s| s.name == "denied"));
+    assert_eq!(stats.durations.p50_ms, Some(412));
 }
 
 #[test]

@@ -87,14 +87,19 @@ impl Denials {
     pub fn absorb(&mut self, other: Denials) {
         self.dropped += other.dropped;
         for denial in other.entries {
-            let room = self.entries.len() < Self::MAX_DISTINCT;
-            match self.entries.iter_mut().find(|d| {
-                d.kind == denial.kind && d.reason == denial.reason && d.target == denial.target
-            }) {
-                Some(known) => known.count += denial.count,
-                None if room => self.entries.push(denial),
-                None => self.dropped += 1,
-            }
+            self.add(denial);
+        }
+    }
+
+    /// Takes in a denial with its count.
+    pub fn add(&mut self, denial: Denial) {
+        let room = self.entries.len() < Self::MAX_DISTINCT;
+        match self.entries.iter_mut().find(|d| {
+            d.kind == denial.kind && d.reason == denial.reason && d.target == denial.target
+        }) {
+            Some(known) => known.count += denial.count,
+            None if room => self.entries.push(denial),
+            None => self.dropped += 1,
         }
     }
 

@@ -5,7 +5,8 @@ use crate::observe::{OwnFolders, Program, World};
 use crate::program::{self, Input};
 use crate::watch::{self, End};
 use crate::{
-    CallError, Interaction, Outcome, Ready, Request, collect, outcome, paths, prepare, record,
+    CallError, Interaction, Known, Outcome, Ready, Request, collect, outcome, paths, prepare,
+    record,
 };
 use rustix::fd::AsFd;
 use skillcell_audit::{CallEnded, Event, RecordFailed, Recorder, Summary};
@@ -24,18 +25,18 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub fn run(request: &Request, host: HostFacts, ui: &dyn Interaction) -> Outcome {
     let started = Instant::now();
     let run_id = new_run_id();
-    let mut skill = SkillRef::default();
+    let mut known = Known::default();
     let mut recorder = None;
-    let done = prepare::prepare(request, host, &mut skill)
+    let done = prepare::prepare(request, host, &mut known)
         .and_then(|ready| execute(request, ready, &run_id, ui, &mut recorder));
     let mut envelope = match done {
         Ok(envelope) => envelope,
         Err(error) => {
-            let mut envelope = failed(&run_id, skill, &error);
-            if let Some(recorder) = recorder {
-                envelope.audit = record::abandon(&recorder, &error);
-            }
-            envelope
+            let audit = match recorder {
+                Some(recorder) => record::abandon(&recorder, &error),
+                None => record::refuse(request, &known, &run_id, &error),
+            };
+            failed(&run_id, known.skill, &error, audit)
         }
     };
     if envelope.usage.wall_ms == 0 {
@@ -44,7 +45,7 @@ pub fn run(request: &Request, host: HostFacts, ui: &dyn Interaction) -> Outcome 
     envelope
 }
 
-fn failed(run_id: &RunId, skill: SkillRef, error: &CallError) -> Outcome {
+fn failed(run_id: &RunId, skill: SkillRef, error: &CallError, audit: AuditRef) -> Outcome {
     Envelope {
         run_id: run_id.clone(),
         skill,
@@ -54,7 +55,7 @@ fn failed(run_id: &RunId, skill: SkillRef, error: &CallError) -> Outcome {
         denials: error.denials(),
         enforcement: Vec::new(),
         usage: Usage::default(),
-        audit: AuditRef::default(),
+        audit,
         output: None,
     }
 }

@@ -6,13 +6,13 @@ use crate::{CallError, Interaction, Python, Request, params, paths};
 use rustix::fd::BorrowedFd;
 use serde_json::Value;
 use skillcell_bundle::{Bundle, SearchPath, locate};
-use skillcell_core::{Denial, Digest, HostFacts, Isolation, SkillRef};
+use skillcell_core::{Denial, Digest, EnvName, HostFacts, Isolation, SkillRef};
 use skillcell_deps::{
     BuildLimits, Cache, DepsRequest, Environment, NetworkTerms, Progress, PythonFacts,
 };
 use skillcell_manifest::{Entry, MAX_BYTES};
 use skillcell_plan::{CallerGrants, ParamPath, Plan, PlanInput, missing_required_env};
-use skillcell_policy::{Ceiling, DenyRule, Layers, OperatorPolicy, Subject};
+use skillcell_policy::{Ceiling, DenyRule, Layers, LogTerms, OperatorPolicy, Subject};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,30 @@ pub struct Ready {
     pub(crate) interpreter: Interpreter,
     /// Whether the bundle holds compiled files, which must not be run.
     pub(crate) bytecode: bool,
+}
+
+/// What is known of a call, however early it fails.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub skill: SkillRef,
+    /// How the operator wants the log kept.
+    pub(crate) log: LogTerms,
+    /// Variables that the skill asks for: their values are not for the log.
+    pub(crate) env: Vec<EnvName>,
+}
+
+impl Known {
+    fn learn(&mut self, bundle: &Bundle) {
+        let manifest = &bundle.manifest;
+        self.skill = SkillRef {
+            id: Some(manifest.id.to_string()),
+            version: manifest.version.clone(),
+            digest: None,
+        };
+        let declared = manifest.env_vars.iter().map(|v| v.name.clone());
+        let secrets = manifest.security_policy.secrets.iter();
+        self.env = declared.chain(secrets.map(|s| s.env.clone())).collect();
+    }
 }
 
 /// Finds and opens the skill of a request.
@@ -54,20 +78,14 @@ pub fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
     Ok(bundle)
 }
 
-/// Decides everything. `skill` is filled as soon as it is known, for the envelope of a failure.
-pub fn prepare(
-    request: &Request,
-    host: HostFacts,
-    skill: &mut SkillRef,
-) -> Result<Ready, CallError> {
+/// Decides everything. `known` is filled on the way, for the envelope and the record of a failure.
+pub fn prepare(request: &Request, host: HostFacts, known: &mut Known) -> Result<Ready, CallError> {
     let bundle = open_bundle(request)?;
-    *skill = SkillRef {
-        id: Some(bundle.manifest.id.to_string()),
-        version: bundle.manifest.version.clone(),
-        digest: None,
-    };
+    known.learn(&bundle);
     let fingerprint = bundle.fingerprint()?;
-    skill.digest = Some(fingerprint.digest);
+    known.skill.digest = Some(fingerprint.digest);
+    let ceiling = ceiling(request, &bundle, known.skill.digest.as_ref());
+    known.log = ceiling.as_ref().map(|c| c.log).unwrap_or_default();
     if matches!(bundle.manifest.entry, Entry::None) {
         return Err(CallError::NoEntry(
             bundle.manifest.id.to_string(),
@@ -88,7 +106,8 @@ pub fn prepare(
         Some(params) => paths::in_params(&bundle.manifest, params)?,
         None => Vec::new(),
     };
-    let (plan, ceiling) = decide(request, &bundle, skill, param_paths, &host)?;
+    let ceiling = ceiling?;
+    let plan = plan_within(&ceiling, request, &bundle, &known.skill, param_paths, &host)?;
     let env = env_values(request, &bundle, &plan)?;
     let interpreter = program::interpreter(
         &bundle.manifest,
@@ -116,6 +135,19 @@ pub(crate) fn decide(
     param_paths: Vec<ParamPath>,
     host: &HostFacts,
 ) -> Result<(Plan, Ceiling), CallError> {
+    let ceiling = ceiling(request, bundle, skill.digest.as_ref())?;
+    let plan = plan_within(&ceiling, request, bundle, skill, param_paths, host)?;
+    Ok((plan, ceiling))
+}
+
+fn plan_within(
+    ceiling: &Ceiling,
+    request: &Request,
+    bundle: &Bundle,
+    skill: &SkillRef,
+    param_paths: Vec<ParamPath>,
+    host: &HostFacts,
+) -> Result<Plan, CallError> {
     let caller = CallerGrants {
         env: request.env.iter().map(|e| e.name.clone()).collect(),
         read: paths::flags(&request.read, "--read")?,
@@ -128,15 +160,13 @@ pub(crate) fn decide(
         audit: request.audit,
         params: param_paths,
     };
-    let ceiling = ceiling(request, bundle, skill.digest.as_ref())?;
-    let plan = skillcell_plan::plan(&PlanInput {
+    Ok(skillcell_plan::plan(&PlanInput {
         skill: skill.clone(),
         manifest: &bundle.manifest,
-        ceiling: &ceiling,
+        ceiling,
         caller: &caller,
         host,
-    })?;
-    Ok((plan, ceiling))
+    })?)
 }
 
 /// What the operator's files allow this skill.

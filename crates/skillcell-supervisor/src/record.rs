@@ -1,12 +1,14 @@
 //! Opens the record of a call, before anything of the skill runs.
 
 use crate::door::Door;
-use crate::{CallError, Interaction, Request};
+use crate::{CallError, Interaction, Known, Request};
 use skillcell_audit::{
-    CallEnded, CallStarted, Event, Folder, Log, OnFailure, RecordFailed, Recorder, Redactor,
-    Retention, Summary,
+    AuditError, CallEnded, CallRefused, CallStarted, Event, Folder, Log, OnFailure, RecordFailed,
+    Recorder, Redactor, Retention, Summary, Text,
 };
-use skillcell_core::{AuditRef, Control, Enforcement, EnforcementStatus, RunId, Usage};
+use skillcell_core::{
+    AuditRef, Control, Denial, Denials, Enforcement, EnforcementStatus, RunId, Usage,
+};
 use skillcell_plan::Plan;
 use skillcell_policy::LogTerms;
 use std::collections::BTreeMap;
@@ -47,8 +49,7 @@ pub(crate) fn open(opening: Opening<'_>, ui: &dyn Interaction) -> Result<Recorde
     } else {
         OnFailure::End
     };
-    let opened = Folder::of_user().and_then(|folder| Log::open(folder, retention(opening.terms)));
-    let log = match (opened, on_failure) {
+    let log = match (open_log(opening.terms), on_failure) {
         (Ok(log), _) => Some(log),
         (Err(error), OnFailure::End) => return Err(error.into()),
         (Err(error), OnFailure::GoOn) => {
@@ -66,17 +67,24 @@ pub(crate) fn open(opening: Opening<'_>, ui: &dyn Interaction) -> Result<Recorde
 }
 
 fn started(request: &Request, plan: &Plan, recorder: &Recorder) -> Event {
-    let words = |text: &Option<String>| text.as_ref().map(|t| recorder.text(t.as_bytes()));
     Event::CallStarted(Box::new(CallStarted {
         skill: plan.skill.clone(),
         isolation: plan.isolation,
         trusted: plan.trusted,
         plan: plan.digest(),
         level: plan.audit,
-        actor: words(&request.actor),
-        request_id: words(&request.request_id),
+        actor: words(recorder, request.actor.as_deref()),
+        request_id: words(recorder, request.request_id.as_deref()),
         enforcement: plan.receipt.clone(),
     }))
+}
+
+fn open_log(terms: &LogTerms) -> Result<Log, AuditError> {
+    Log::open(Folder::of_user()?, retention(terms))
+}
+
+fn words(recorder: &Recorder, text: Option<&str>) -> Option<Text> {
+    text.map(|t| recorder.text(t.as_bytes()))
 }
 
 /// Writes the last event, and says in the receipt if the record has a gap.
@@ -103,6 +111,68 @@ pub(crate) fn abandon(recorder: &Recorder, error: &CallError) -> AuditRef {
         summary: Summary::default(),
     }));
     recorder.finish(&ended).unwrap_or_default()
+}
+
+/// Writes that a call came to nothing before its record was opened. It is refused for its own reason
+/// either way, so a log that can't be written changes nothing.
+pub(crate) fn refuse(
+    request: &Request,
+    known: &Known,
+    run_id: &RunId,
+    error: &CallError,
+) -> AuditRef {
+    // A name that no skill has is no call, and a log that has just failed is not tried again.
+    let log_failed = matches!(error, CallError::Audit(_) | CallError::Record(_));
+    if known.skill.id.is_none() || log_failed {
+        return AuditRef::default();
+    }
+    write_refusal(request, known, run_id, error).unwrap_or_default()
+}
+
+fn write_refusal(
+    request: &Request,
+    known: &Known,
+    run_id: &RunId,
+    error: &CallError,
+) -> Result<AuditRef, CallError> {
+    let log = open_log(&known.log)?;
+    let hidden = hidden_values(request, known);
+    let redactor = Redactor::new(hidden.iter().map(|(v, n)| (v.as_str(), n.as_str())));
+    let recorder = Recorder::new(Some(log), run_id.clone(), redactor, OnFailure::End)?;
+    let refused = Event::CallRefused(Box::new(CallRefused {
+        skill: known.skill.clone(),
+        status: error.status(),
+        reason: error.reason(),
+        denials: cleaned(error.denials(), recorder.redactor()),
+        actor: words(&recorder, request.actor.as_deref()),
+        request_id: words(&recorder, request.request_id.as_deref()),
+    }));
+    Ok(recorder.finish(&refused)?)
+}
+
+/// All that the skill might have been given, with the names: nothing was granted yet.
+fn hidden_values(request: &Request, known: &Known) -> Vec<(String, String)> {
+    let given = request.env.iter().map(|arg| (&arg.name, arg.value.clone()));
+    let asked = known.env.iter().map(|name| (name, None));
+    given
+        .chain(asked)
+        .filter_map(|(name, value)| {
+            let value = value.or_else(|| std::env::var(name.as_str()).ok())?;
+            Some((value, name.to_string()))
+        })
+        .collect()
+}
+
+/// Without secrets, and no more than a line of the log has room for: params may name any number of
+/// files.
+fn cleaned(denials: Vec<Denial>, redactor: &Redactor) -> Vec<Denial> {
+    let mut bounded = Denials::default();
+    for mut denial in denials {
+        denial.target = redactor.clean(&denial.target);
+        denial.hint = redactor.clean(&denial.hint);
+        bounded.add(denial);
+    }
+    bounded.into_vec()
 }
 
 fn degrade(receipt: &mut [Enforcement], why: &str) {

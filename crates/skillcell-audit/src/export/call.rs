@@ -1,7 +1,7 @@
 //! What the events of a call have in common: said once in the log, wanted with each of them elsewhere.
 
 use crate::{Event, HttpRequest, Record};
-use skillcell_core::{AuditLevel, DenialKind, Isolation, Reason, RunId, SkillRef};
+use skillcell_core::{AuditLevel, Denial, DenialKind, Isolation, Reason, RunId, SkillRef};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls whose end was not seen yet are forgotten beyond this number, oldest first.
@@ -47,18 +47,35 @@ impl Refused {
     }
 }
 
+impl From<&Denial> for Refused {
+    fn from(denial: &Denial) -> Refused {
+        Refused {
+            kind: denial.kind,
+            target: denial.target.clone(),
+            reason: denial.reason,
+            count: denial.count,
+            hint: Some(denial.hint.clone()),
+        }
+    }
+}
+
 impl Call {
     /// Takes in what an event says of its call.
     fn learn(&mut self, record: &Record) {
         self.run_id.clone_from(&record.run_id);
-        if let Event::CallStarted(started) = &record.event {
-            self.skill = started.skill.clone();
-            self.actor = started.actor.as_ref().map(ToString::to_string);
-            self.request_id = started.request_id.as_ref().map(ToString::to_string);
-            self.isolation = Some(started.isolation);
-            self.level = Some(started.level);
-            self.started_us = Some(record.unix_us);
-        }
+        let (skill, actor, request_id) = match &record.event {
+            Event::CallStarted(started) => {
+                self.isolation = Some(started.isolation);
+                self.level = Some(started.level);
+                (&started.skill, &started.actor, &started.request_id)
+            }
+            Event::CallRefused(call) => (&call.skill, &call.actor, &call.request_id),
+            _ => return,
+        };
+        self.skill = skill.clone();
+        self.actor = actor.as_ref().map(ToString::to_string);
+        self.request_id = request_id.as_ref().map(ToString::to_string);
+        self.started_us = Some(record.unix_us);
     }
 
     /// What an event says was not allowed. A connection is told once, with its decision; the end of
@@ -100,27 +117,19 @@ impl Call {
                 }
                 _ => return Vec::new(),
             },
-            Event::CallEnded(ended) => {
-                return ended
-                    .denials
-                    .iter()
-                    .filter(|d| {
-                        let key = (d.kind, d.reason, d.target.clone());
-                        !self.told.contains(&key)
-                    })
-                    .map(|d| Refused {
-                        kind: d.kind,
-                        target: d.target.clone(),
-                        reason: d.reason,
-                        count: d.count,
-                        hint: Some(d.hint.clone()),
-                    })
-                    .collect();
-            }
+            Event::CallEnded(ended) => return self.untold(&ended.denials),
+            Event::CallRefused(call) => return self.untold(&call.denials),
             _ => return Vec::new(),
         };
         self.tell(found.kind, found.reason, &found.target);
         vec![found]
+    }
+
+    /// Those that no event has told of before.
+    fn untold(&self, denials: &[Denial]) -> Vec<Refused> {
+        let told = |d: &Denial| self.told.contains(&(d.kind, d.reason, d.target.clone()));
+        let new = denials.iter().filter(|d| !told(d));
+        new.map(Refused::from).collect()
     }
 
     fn tell(&mut self, kind: DenialKind, reason: Reason, target: &str) {
@@ -175,7 +184,7 @@ impl Calls {
             // Ids sort by time.
             self.open.pop_first();
         }
-        if matches!(record.event, Event::CallEnded(_)) {
+        if record.event.ends_call() {
             self.ended = Some(run.clone());
         }
         let call = self.open.entry(run.clone()).or_default();

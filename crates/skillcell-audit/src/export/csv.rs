@@ -76,6 +76,11 @@ fn gist(event: &Event) -> (String, String, String) {
             super::word(&ended.status),
             ended.reason.map(|r| r.to_string()).unwrap_or_default(),
         ),
+        Event::CallRefused(call) => (
+            String::new(),
+            super::word(&call.status),
+            call.reason.to_string(),
+        ),
         Event::LimitReached { reason } => (String::new(), "limit".to_owned(), reason.to_string()),
         Event::Denied(denied) => decided(denied.target.to_string(), Some(denied.reason)),
         Event::ProcessStarted { program, .. } => only(program.to_string()),

@@ -45,6 +45,7 @@ pub fn kind(event: &Event) -> &'static str {
     match event {
         Event::CallStarted(_) => "call_started",
         Event::CallEnded(_) => "call_ended",
+        Event::CallRefused(_) => "call_refused",
         Event::LimitReached { .. } => "limit_reached",
         Event::Denied(_) => "denied",
         Event::ProcessStarted { .. } => "process_started",

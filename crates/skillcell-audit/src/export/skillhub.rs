@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use skillcell_core::DenialKind;
 
 /// Every action that a row can have.
-pub const ACTIONS: [&str; 9] = [
+pub const ACTIONS: [&str; 10] = [
     "SKILL_RUN_STARTED",
     "SKILL_RUN",
+    "SKILL_RUN_REFUSED",
     "SKILL_EGRESS_ALLOWED",
     "SKILL_EGRESS_DENIED",
     "SKILL_FILE_DENIED",
@@ -50,6 +51,11 @@ pub fn rows(entry: &Entry<'_>) -> Vec<Value> {
                 "usage": ended.usage,
                 "summary": ended.summary,
             }),
+        )),
+        Event::CallRefused(call) => rows.push(row(
+            entry,
+            "SKILL_RUN_REFUSED",
+            json!({"status": call.status, "reason": call.reason}),
         )),
         Event::LimitReached { reason } => rows.push(row(
             entry,

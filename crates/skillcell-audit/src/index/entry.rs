@@ -2,9 +2,10 @@
 //! found by its time, its kind and its call.
 
 use super::keys::{self, Facet};
-use crate::{CallEnded, CallStarted};
+use crate::{CallEnded, CallRefused, CallStarted, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use skillcell_core::{Denial, SkillRef};
 
 /// Longer texts are not searched to their end.
 const MAX_WORDS: usize = 64 << 10;
@@ -50,6 +51,8 @@ struct Call {
 pub(super) enum Edge {
     Started(Box<CallStarted>),
     Ended(Box<CallEnded>),
+    /// Both at once.
+    Refused(Box<CallRefused>),
 }
 
 /// One event, taken apart.
@@ -71,6 +74,7 @@ impl Entry {
         match line.event {
             "call_started" => entry.started(data),
             "call_ended" => entry.ended(data),
+            "call_refused" => entry.refused(data),
             kind => entry.event(kind, data),
         }
         entry
@@ -80,13 +84,18 @@ impl Entry {
         let Ok(call) = serde_json::from_str::<Box<CallStarted>>(data) else {
             return;
         };
-        for text in [&call.skill.id, &call.skill.version].into_iter().flatten() {
+        self.caller(&call.skill, [&call.actor, &call.request_id]);
+        self.edge = Some(Edge::Started(call));
+    }
+
+    /// Who called what.
+    fn caller(&mut self, skill: &SkillRef, caller: [&Option<Text>; 2]) {
+        for text in [&skill.id, &skill.version].into_iter().flatten() {
             self.word(text);
         }
-        for text in [&call.actor, &call.request_id].into_iter().flatten() {
+        for text in caller.into_iter().flatten() {
             self.word(text.as_str());
         }
-        self.edge = Some(Edge::Started(call));
     }
 
     fn ended(&mut self, data: &str) {
@@ -97,13 +106,45 @@ impl Entry {
             self.fact(Facet::Reason, reason.code());
         }
         for denial in &call.denials {
-            self.facts
-                .push((Facet::Denial, denial.reason.code().to_owned(), denial.count));
+            self.denial(denial);
         }
         for (class, count) in &call.summary.syscalls {
             self.facts.push((Facet::Class, class.clone(), *count));
         }
         self.edge = Some(Edge::Ended(call));
+    }
+
+    /// No other event tells what was denied, so that is found by this one.
+    fn refused(&mut self, data: &str) {
+        let Ok(call) = serde_json::from_str::<Box<CallRefused>>(data) else {
+            return;
+        };
+        self.caller(&call.skill, [&call.actor, &call.request_id]);
+        self.fact(Facet::Reason, call.reason.code());
+        self.word(call.reason.code());
+        for denial in &call.denials {
+            self.denial(denial);
+            self.fact(Facet::Reason, denial.reason.code());
+            self.target(&denial.kind.to_string(), &denial.target);
+        }
+        self.edge = Some(Edge::Refused(call));
+    }
+
+    fn denial(&mut self, denial: &Denial) {
+        self.facts
+            .push((Facet::Denial, denial.reason.code().to_owned(), denial.count));
+    }
+
+    /// What was denied.
+    fn target(&mut self, kind: &str, target: &str) {
+        match kind {
+            "network" => self.host(without_port(target)),
+            "syscall" => self.word(target),
+            _ => {
+                self.word(target);
+                self.path(target);
+            }
+        }
     }
 
     fn event(&mut self, kind: &str, data: &str) {
@@ -134,14 +175,7 @@ impl Entry {
             self.word(argument);
         }
         if let Some(target) = &parts.target {
-            match parts.kind.as_deref() {
-                Some("network") => self.host(without_port(target)),
-                Some("syscall") => self.word(target),
-                _ => {
-                    self.word(target);
-                    self.path(target);
-                }
-            }
+            self.target(parts.kind.as_deref().unwrap_or_default(), target);
         }
         if let (Some(name), "syscall") = (&parts.name, kind) {
             self.syscall(name, &parts.args);

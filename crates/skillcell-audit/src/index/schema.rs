@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// In `user_version`; written last, so that an index that wasn't finished has none.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 pub(super) const TABLES: &str = "
 -- One row: how far the log is in here.

@@ -442,6 +442,15 @@ impl<'c> Writer<'c> {
                 row.wall_ms = Some(call.usage.wall_ms);
                 row.denials = call.denials.iter().map(|d| d.count).sum();
             }
+            Some(Edge::Refused(call)) => {
+                row.skill = call.skill.id.clone();
+                row.version = call.skill.version.clone();
+                row.actor = call.actor.as_ref().map(ToString::to_string);
+                row.request_id = call.request_id.as_ref().map(ToString::to_string);
+                row.status = Some(word(&call.status));
+                row.reason = Some(call.reason.to_string());
+                row.denials = call.denials.iter().map(|d| d.count).sum();
+            }
             None => {}
         }
         Ok(row.id)

@@ -15,8 +15,8 @@ const SCRIPT: &str = include_str!("page.js");
 
 pub(super) fn page(report: &Report, checked: &Checked) -> String {
     let mut out = String::with_capacity(64 << 10);
-    let skill = report.started.as_ref().map(|(_, s)| &s.skill);
-    let name = skill
+    let name = report
+        .skill()
         .and_then(|s| s.id.as_deref())
         .unwrap_or("unknown skill");
     let run = report.run_id.as_deref().unwrap_or_default();
@@ -80,30 +80,29 @@ pub(super) fn left_out(out: &mut String, count: u64, what: &str) {
 }
 
 fn status(report: &Report) -> (String, &'static str) {
-    match &report.ended {
+    match report.outcome() {
         None => ("no end recorded".to_owned(), "warn"),
-        Some((_, ended)) => {
-            let class = match ended.status {
+        Some((status, _)) => {
+            let class = match status {
                 Status::Ok => "good",
                 Status::Denied | Status::LimitExceeded | Status::Refused => "bad",
                 _ => "warn",
             };
-            (word(&ended.status).replace('_', " "), class)
+            (word(&status).replace('_', " "), class)
         }
     }
 }
 
 fn header(out: &mut String, report: &Report, name: &str) {
     let (status, class) = status(report);
-    let started = report.started.as_ref().map(|(_, s)| s);
-    let version = started
-        .and_then(|s| s.skill.version.as_deref())
+    let version = report
+        .skill()
+        .and_then(|s| s.version.as_deref())
         .map(|version| format!(" <small>{}</small>", hostile(version)))
         .unwrap_or_default();
     let reason = report
-        .ended
-        .as_ref()
-        .and_then(|(_, e)| e.reason)
+        .outcome()
+        .and_then(|(_, reason)| reason)
         .map(|reason| format!(" <span class=pill>{reason}</span>"))
         .unwrap_or_default();
     push(
@@ -126,17 +125,22 @@ fn facts(out: &mut String, report: &Report, run: &str) {
     };
     let mut fact = |name: &str, value: String| entry("", name, value);
     fact("Run", format!("<span class=hash>{}</span>", plain(run)));
-    if let Some((at, started)) = &report.started {
-        fact("Isolation", started.isolation.to_string());
-        fact("Record level", started.level.to_string());
-        let actor = started.actor.as_ref().map(|a| hostile(a.as_str()));
+    if let Some((actor, request)) = report.caller() {
+        let actor = actor.as_ref().map(|a| hostile(a.as_str()));
         fact(
             "On behalf of",
             actor.unwrap_or_else(|| "nobody named".to_owned()),
         );
-        if let Some(request) = &started.request_id {
+        if let Some(request) = request {
             fact("Request", hostile(request.as_str()));
         }
+    }
+    if let Some((at, _)) = &report.not_begun {
+        fact("Refused", moment(*at));
+    }
+    if let Some((at, started)) = &report.started {
+        fact("Isolation", started.isolation.to_string());
+        fact("Record level", started.level.to_string());
         fact(
             "Trusted by the caller",
             if started.trusted { "yes" } else { "no" }.to_owned(),
@@ -145,13 +149,15 @@ fn facts(out: &mut String, report: &Report, run: &str) {
         if let Some((end, _)) = &report.ended {
             fact("Ended", moment(*end));
         }
-        let mut wide = |name: &str, digest: &Digest| {
-            let value = format!("<span class=hash>{digest}</span>");
-            entry(" class=wide", name, value);
-        };
-        if let Some(digest) = &started.skill.digest {
-            wide("Bundle", digest);
-        }
+    }
+    let mut wide = |name: &str, digest: &Digest| {
+        let value = format!("<span class=hash>{digest}</span>");
+        entry(" class=wide", name, value);
+    };
+    if let Some(digest) = report.skill().and_then(|s| s.digest.as_ref()) {
+        wide("Bundle", digest);
+    }
+    if let Some((_, started)) = &report.started {
         wide("Plan", &started.plan);
     }
     out.push_str("</dl>\n</section>\n");

@@ -11,10 +11,11 @@ mod timeline;
 mod units;
 
 use crate::export::{Entry, Refused};
-use crate::{Broken, CallEnded, CallStarted, Event, Verified};
+use crate::{Broken, CallEnded, CallRefused, CallStarted, Event, Text, Verified};
 use files::Files;
 use network::Network;
 use processes::Processes;
+use skillcell_core::{Reason, SkillRef, Status};
 use timeline::Timeline;
 
 /// Denials that are shown.
@@ -26,6 +27,8 @@ pub struct Report {
     run_id: Option<String>,
     started: Option<(u64, CallStarted)>,
     ended: Option<(u64, CallEnded)>,
+    /// Instead of a beginning and an end.
+    not_begun: Option<(u64, CallRefused)>,
     refused: Vec<Refused>,
     refused_left_out: u64,
     processes: Processes,
@@ -77,6 +80,7 @@ impl Report {
                 self.started = Some((record.unix_us, (**started).clone()));
             }
             Event::CallEnded(ended) => self.ended = Some((record.unix_us, (**ended).clone())),
+            Event::CallRefused(call) => self.not_begun = Some((record.unix_us, (**call).clone())),
             _ => {}
         }
         self.processes.take(record);
@@ -84,7 +88,7 @@ impl Report {
         self.files.take(record);
         self.timeline.take(entry);
         // The end of a call has each denial with its number and what would allow it.
-        if !matches!(record.event, Event::CallEnded(_)) {
+        if !record.event.ends_call() {
             for refused in entry.refused {
                 self.refuse(refused);
             }
@@ -106,16 +110,9 @@ impl Report {
 
     /// The denials of the end, and those that only events have told of.
     fn denials(&self) -> Vec<Refused> {
-        let mut all: Vec<Refused> = Vec::new();
-        if let Some((_, ended)) = &self.ended {
-            all.extend(ended.denials.iter().map(|d| Refused {
-                kind: d.kind,
-                target: d.target.clone(),
-                reason: d.reason,
-                count: d.count,
-                hint: Some(d.hint.clone()),
-            }));
-        }
+        let ended = self.ended.iter().flat_map(|(_, e)| &e.denials);
+        let not_begun = self.not_begun.iter().flat_map(|(_, c)| &c.denials);
+        let mut all: Vec<Refused> = ended.chain(not_begun).map(Refused::from).collect();
         for refused in &self.refused {
             let told = all.iter().any(|r| {
                 r.kind == refused.kind && r.reason == refused.reason && r.target == refused.target
@@ -125,6 +122,27 @@ impl Report {
             }
         }
         all
+    }
+
+    fn skill(&self) -> Option<&SkillRef> {
+        let started = self.started.as_ref().map(|(_, s)| &s.skill);
+        started.or(self.not_begun.as_ref().map(|(_, c)| &c.skill))
+    }
+
+    /// On whose behalf, and for which request.
+    fn caller(&self) -> Option<(&Option<Text>, &Option<Text>)> {
+        let started = self.started.as_ref();
+        let not_begun = self.not_begun.as_ref();
+        started
+            .map(|(_, s)| (&s.actor, &s.request_id))
+            .or(not_begun.map(|(_, c)| (&c.actor, &c.request_id)))
+    }
+
+    /// How it ended, and why.
+    fn outcome(&self) -> Option<(Status, Option<Reason>)> {
+        let ended = self.ended.as_ref().map(|(_, e)| (e.status, e.reason));
+        let not_begun = self.not_begun.as_ref();
+        ended.or(not_begun.map(|(_, c)| (c.status, Some(c.reason))))
     }
 
     /// The page.

@@ -51,7 +51,9 @@ pub(super) fn receipt(out: &mut String, report: &Report) {
         "What held the run",
         Some(lines.len() as u64),
     );
-    if lines.is_empty() {
+    if report.not_begun.is_some() {
+        out.push_str("<p class=none>Nothing ran: the call was refused before it began.</p>\n");
+    } else if lines.is_empty() {
         out.push_str("<p class=none>The beginning of the run, which has its receipt, is not in the log.</p>\n");
     } else {
         out.push_str("<table>\n<thead><tr><th>Control<th>Held by<th>Status</thead>\n<tbody>\n");

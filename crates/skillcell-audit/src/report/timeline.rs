@@ -48,7 +48,7 @@ impl Timeline {
             false => self.rows.len() - self.syscalls >= MAX,
         };
         // The end is always there.
-        if full && !matches!(record.event, Event::CallEnded(_)) {
+        if full && !record.event.ends_call() {
             *self.left_out.entry(kind(&record.event)).or_default() += 1;
             return;
         }
@@ -66,7 +66,10 @@ impl Timeline {
 
 fn group(entry: &Entry<'_>) -> &'static str {
     match &entry.record.event {
-        Event::CallStarted(_) | Event::CallEnded(_) | Event::LimitReached { .. } => "call",
+        Event::CallStarted(_)
+        | Event::CallEnded(_)
+        | Event::CallRefused(_)
+        | Event::LimitReached { .. } => "call",
         _ if !entry.refused.is_empty() => "denied",
         Event::Denied(_) => "denied",
         Event::ProcessStarted { .. } | Event::ProcessEnded { .. } => "process",
@@ -94,6 +97,12 @@ fn what(event: &Event) -> String {
             started.isolation
         ),
         Event::CallEnded(ended) => plain(&word(&ended.status)),
+        Event::CallRefused(call) => format!(
+            "{} {}{}",
+            hostile(call.skill.id.as_deref().unwrap_or("a skill")),
+            plain(&word(&call.status)),
+            reason(Some(call.reason))
+        ),
         Event::LimitReached { reason } => reason.to_string(),
         Event::Denied(denied) => format!(
             "{} {}{}",

@@ -4,8 +4,9 @@
 #![allow(dead_code, reason = "each suite takes what it needs")]
 
 use skillcell_audit::{
-    Access, CallEnded, CallStarted, Change, ConnectionDecided, Denied, Event, FileOpened, Folder,
-    HttpRequest, Log, OnFailure, Recorder, Redactor, Retention, Summary, Syscall, Task,
+    Access, CallEnded, CallRefused, CallStarted, Change, ConnectionDecided, Denied, Event,
+    FileOpened, Folder, HttpRequest, Log, OnFailure, Recorder, Redactor, Retention, Summary,
+    Syscall, Task,
 };
 use skillcell_core::{
     Adapter, AuditLevel, Control, Denial, DenialKind, Digest, EgressEvent, Enforcement,
@@ -20,6 +21,7 @@ pub(crate) const FORMULA: &str = "=HYPERLINK(\"http://evil.example\",\"x\")";
 
 pub(crate) const FIRST: &str = "019a97d0c7f800112233445566aa";
 pub(crate) const SECOND: &str = "019a97d0c80000112233445566bb";
+pub(crate) const REFUSED: &str = "019a97d0c81000112233445566ee";
 
 pub(crate) fn run(id: &str) -> RunId {
     RunId::parse(id).expect("an id")
@@ -333,6 +335,30 @@ pub(crate) fn quiet_call(folder: &Folder, id: &str, skill: &str) {
         .expect("recorded");
 }
 
+/// A call that was not begun, because of a file that it was not granted.
+pub(crate) fn refused_call(folder: &Folder, id: &str, skill: &str) {
+    let recorder = recorder(folder, id);
+    let refused = Event::CallRefused(Box::new(CallRefused {
+        skill: SkillRef {
+            id: Some(skill.to_owned()),
+            version: Some("1.2.3".to_owned()),
+            digest: Some(Digest::sha256(&[7; 32])),
+        },
+        status: Status::Denied,
+        reason: Reason::PathNotGranted,
+        denials: vec![Denial {
+            kind: DenialKind::Filesystem,
+            target: format!("/work/{HOSTILE}"),
+            reason: Reason::PathNotGranted,
+            count: 1,
+            hint: "allow it: --read PATH".to_owned(),
+        }],
+        actor: Some(recorder.text(b"ada@example.com")),
+        request_id: Some(recorder.text(b"req-43")),
+    }));
+    recorder.finish(&refused).expect("recorded");
+}
+
 /// A log with every kind of event, those of the log itself included.
 pub(crate) fn every_kind(folder: &Folder) {
     quiet_call(folder, "019a97d0c7f000112233445566cc", "old/skill");
@@ -369,4 +395,5 @@ pub(crate) fn every_kind(folder: &Folder) {
         .expect("appended");
     full_call(folder, FIRST, "demo/everything");
     quiet_call(folder, SECOND, "demo/quiet");
+    refused_call(folder, REFUSED, "demo/refused");
 }

@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 use skillcell_audit::{
-    Access, CallEnded, CallStarted, Change, ConnectionDecided, Denied, Event, FileOpened, Folder,
-    HttpRequest, Log, OnFailure, Recorder, Redactor, Retention, Summary, Syscall, Task, Text,
+    Access, CallEnded, CallRefused, CallStarted, Change, ConnectionDecided, Denied, Event,
+    FileOpened, Folder, HttpRequest, Log, OnFailure, Recorder, Redactor, Retention, Summary,
+    Syscall, Task, Text,
 };
 use skillcell_core::{
     Adapter, AuditLevel, Control, Denial, DenialKind, Digest, EgressEvent, Enforcement,
@@ -265,6 +266,29 @@ pub(crate) fn middle() -> Vec<(Option<Task>, Event)> {
             },
         ),
     ]
+}
+
+/// The one event of a call that was not begun, because of files that it was not granted.
+pub(crate) fn refused(skill: &str, files: &[&str]) -> Event {
+    let denial = |file: &&str| Denial {
+        kind: DenialKind::Filesystem,
+        target: (*file).to_owned(),
+        reason: Reason::PathNotGranted,
+        count: 1,
+        hint: format!("--read {file}"),
+    };
+    Event::CallRefused(Box::new(CallRefused {
+        skill: SkillRef {
+            id: Some(skill.to_owned()),
+            version: Some("1.2.0".to_owned()),
+            digest: Some(digest(7)),
+        },
+        status: Status::Denied,
+        reason: Reason::PathNotGranted,
+        denials: files.iter().map(denial).collect(),
+        actor: Some(text("ada@example.com")),
+        request_id: Some(text("req-2")),
+    }))
 }
 
 /// A whole call.

@@ -1,5 +1,6 @@
 use crate::samples::{
-    CHILD, SHELL, call, ended, middle, opened, program, recorder, run, started, syscall, text,
+    CHILD, SHELL, call, ended, middle, opened, program, recorder, refused, run, started, syscall,
+    text,
 };
 use crate::{json, skillcell, stdout, whole};
 use skillcell_audit::{Access, Change, Denied, Event, Folder, HttpRequest, Retention, parse};
@@ -122,6 +123,27 @@ fn a_call_is_shown_with_its_processes_and_its_timeline() {
     let last = json(&audit(&folder, &["show", "last", "--json"]));
     assert_eq!(last["call"]["run_id"], run(3).as_str());
     assert_eq!(last["events"][0]["event"], "call_started");
+}
+
+#[test]
+fn a_call_that_did_not_begin_is_shown_like_others() {
+    let (dir, folder) = log();
+    recorder(&folder, Retention::default(), run(1))
+        .finish(&refused("finance/wallet", &["/srv/a", "/srv/b"]))
+        .unwrap();
+    let mut text = String::new();
+    for args in [
+        &["list"][..],
+        &["show", "last"],
+        &["tail"],
+        &["search", "--reason", "path_not_granted"],
+        &["stats"],
+    ] {
+        let output = audit(&folder, args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        text += &format!("$ {}\n{}\n", args.join(" "), whole(&output, dir.path()));
+    }
+    insta::assert_snapshot!(timeless_timeline(&text));
 }
 
 #[test]
@@ -320,6 +342,7 @@ fn no_word_of_a_skill_breaks_a_line_or_drives_the_terminal() {
             syscall: Some(syscall(&plain, &[&plain], None)),
         }));
     }
+    note(&refused("a\u{1b}[2J/b\n", &["\u{1b}[2J\n\u{202e}"]));
     note(&ended(
         Status::Denied,
         &[("\u{1b}[2J\n", Reason::PathNotWritable, 1)],

@@ -86,6 +86,8 @@ fn events_of_every_kind_match_the_schema_and_nothing_else_does() {
     ] {
         recorder.decide(None, &event).unwrap();
     }
+    let refused = crate::samples::refused("a/b", &["/srv"]);
+    recorder.decide(None, &refused).unwrap();
     let schema = schema("audit");
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut kinds = std::collections::BTreeSet::new();

@@ -31,7 +31,10 @@ pub fn events(entry: &Entry<'_>) -> Vec<Value> {
 fn activity(entry: &Entry<'_>) -> Made {
     let actor = parts::actor(entry);
     match &entry.record.event {
-        Event::CallStarted(_) | Event::CallEnded(_) | Event::LimitReached { .. } => call(entry),
+        Event::CallStarted(_)
+        | Event::CallEnded(_)
+        | Event::CallRefused(_)
+        | Event::LimitReached { .. } => call(entry),
         Event::Denied(denied) => denied_activity(entry, denied),
         Event::ProcessStarted {
             program,
@@ -180,21 +183,25 @@ fn call(entry: &Entry<'_>) -> Made {
                 Status::Ok => Outcome::Success,
                 _ => Outcome::Failure,
             };
-            let severity = match ended.status {
-                Status::Ok => Severity::Informational,
-                Status::Denied | Status::LimitExceeded => Severity::Medium,
-                _ => Severity::Low,
-            };
             let status = super::word(&ended.status);
             of_call((4, "Stop"))
                 .outcome(outcome)
-                .severity(severity)
+                .severity(severity(ended.status))
                 .with("status_code", json!(status))
                 .with("status_detail", json!(ended.reason))
                 .with("start_time", json!(end.saturating_sub(ended.usage.wall_ms)))
                 .with("end_time", json!(end))
                 .with("duration", json!(ended.usage.wall_ms))
                 .message(format!("a call of {name} ended: {status}"))
+        }
+        Event::CallRefused(refused) => {
+            let status = super::word(&refused.status);
+            of_call((3, "Start"))
+                .outcome(Outcome::Failure)
+                .severity(severity(refused.status))
+                .with("status_code", json!(status))
+                .with("status_detail", json!(refused.reason))
+                .message(format!("a call of {name} did not begin: {status}"))
         }
         Event::LimitReached { reason } => of_call((99, "Other"))
             .outcome(Outcome::Failure)
@@ -204,6 +211,14 @@ fn call(entry: &Entry<'_>) -> Made {
         _ => of_call((3, "Start"))
             .outcome(Outcome::Success)
             .message(format!("a call of {name} begins")),
+    }
+}
+
+fn severity(status: Status) -> Severity {
+    match status {
+        Status::Ok => Severity::Informational,
+        Status::Denied | Status::LimitExceeded => Severity::Medium,
+        _ => Severity::Low,
     }
 }
 

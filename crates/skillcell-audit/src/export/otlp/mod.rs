@@ -6,7 +6,6 @@ mod json;
 mod trace;
 
 use super::{Entry, VERSION};
-use crate::Event;
 use json::attribute;
 use serde_json::{Value, json};
 use skillcell_core::RunId;
@@ -40,10 +39,10 @@ impl Traces {
             .entry(run.clone())
             .or_insert_with(|| Trace::new(run, entry));
         spans.extend(trace.take(entry));
-        if let Event::CallEnded(ended) = &entry.record.event
+        if entry.record.event.ends_call()
             && let Some(trace) = self.open.remove(run)
         {
-            spans.extend(trace.finish(ended));
+            spans.extend(trace.finish(&entry.record.event));
         }
         spans
     }

@@ -5,7 +5,7 @@ use crate::export::call::target;
 use crate::export::{Entry, Refused, kind, word};
 use crate::{CallEnded, ConnectionDecided, Event, HttpRequest, Record, Text};
 use serde_json::{Value, json};
-use skillcell_core::{EgressEvent, RunId, Status};
+use skillcell_core::{EgressEvent, Reason, RunId, Status};
 use std::collections::BTreeMap;
 
 /// Events of one span; more are counted in it.
@@ -193,6 +193,7 @@ impl Trace {
             }
             // Their ends and denials say it all; single calls are too many.
             Event::CallEnded(_)
+            | Event::CallRefused(_)
             | Event::Connect { .. }
             | Event::Denied(_)
             | Event::Syscall(_)
@@ -327,14 +328,38 @@ impl Trace {
     }
 
     /// All that is left, by the end of the call.
-    pub(super) fn finish(mut self, ended: &CallEnded) -> Vec<Value> {
-        let status = word(&ended.status);
-        let (usage, summary) = (&ended.usage, &ended.summary);
-        let reason = ended.reason.map(|r| r.code());
+    pub(super) fn finish(mut self, last: &Event) -> Vec<Value> {
+        match last {
+            Event::CallEnded(ended) => {
+                self.status(ended.status, ended.reason);
+                self.numbers(ended);
+            }
+            Event::CallRefused(call) => self.status(call.status, Some(call.reason)),
+            _ => {}
+        }
+        self.close()
+    }
+
+    fn status(&mut self, status: Status, reason: Option<Reason>) {
+        let word = word(&status);
+        let reason = reason.map(|r| r.code());
         self.root
             .attributes
-            .add("skillcell.status", Some(status.as_str()))
-            .add("skillcell.reason", reason)
+            .add("skillcell.status", Some(word.as_str()))
+            .add("skillcell.reason", reason);
+        if status == Status::Ok {
+            self.root.status = (OK, String::new());
+        } else {
+            let kind = reason.unwrap_or(&word);
+            self.root.fail(kind);
+            self.root.attributes.add("error.type", Some(kind));
+        }
+    }
+
+    fn numbers(&mut self, ended: &CallEnded) {
+        let (usage, summary) = (&ended.usage, &ended.summary);
+        self.root
+            .attributes
             .add("skillcell.usage.wall_ms", Some(usage.wall_ms))
             .add("skillcell.usage.cpu_ms", Some(usage.cpu_ms))
             .add(
@@ -356,15 +381,6 @@ impl Trace {
                 "skillcell.summary.syscalls",
                 Some(summary.syscalls.values().sum::<u64>()),
             );
-        match ended.status {
-            Status::Ok => self.root.status = (OK, String::new()),
-            _ => {
-                self.root.fail(reason.unwrap_or(&status));
-                let kind = reason.unwrap_or(&status);
-                self.root.attributes.add("error.type", Some(kind));
-            }
-        }
-        self.close()
     }
 
     /// What there is of a call without an end.

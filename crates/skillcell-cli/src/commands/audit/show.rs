@@ -9,7 +9,7 @@ use crate::when;
 use serde_json::json;
 use serde_json::value::RawValue;
 use skillcell_audit::{Call, CallEnded, CallStarted, Event, Found, Record, parse};
-use skillcell_core::EnforcementStatus;
+use skillcell_core::{Denial, EnforcementStatus};
 use std::process::ExitCode;
 
 /// Everything about one call.
@@ -80,8 +80,10 @@ impl Story {
             text.push_str(&format!("\n{}{}", heading("Processes"), tree.text()));
         }
         text.push_str(&format!("\n{}{}", heading("Timeline"), self.timeline()));
-        if let Some(ended) = self.ended() {
-            text.push_str(&format!("\n{}{}", heading("Summary"), summary(ended)));
+        let rows = self.summary();
+        if !rows.is_empty() {
+            let summary = table(["", ""], &rows);
+            text.push_str(&format!("\n{}{summary}", heading("Summary")));
         }
         text
     }
@@ -98,6 +100,21 @@ impl Story {
             Event::CallEnded(call) => Some(&**call),
             _ => None,
         })
+    }
+
+    fn summary(&self) -> Vec<[String; 2]> {
+        let mut rows = Vec::new();
+        for record in &self.records {
+            match &record.event {
+                Event::CallEnded(call) => {
+                    rows = did(call);
+                    rows.extend(denied(&call.denials));
+                }
+                Event::CallRefused(call) => rows = denied(&call.denials),
+                _ => {}
+            }
+        }
+        rows
     }
 
     fn header(&self) -> String {
@@ -198,7 +215,7 @@ fn relative(micros: u64) -> String {
     }
 }
 
-fn summary(ended: &CallEnded) -> String {
+fn did(ended: &CallEnded) -> Vec<[String; 2]> {
     let sum = &ended.summary;
     let parts = [
         words::count(sum.programs, "program", "programs"),
@@ -217,7 +234,13 @@ fn summary(ended: &CallEnded) -> String {
             .collect();
         rows.push(["system calls".to_owned(), classes.join(", ")]);
     }
-    for denial in &ended.denials {
+    rows
+}
+
+/// What was denied, and what would allow it.
+fn denied(denials: &[Denial]) -> Vec<[String; 2]> {
+    let mut rows = Vec::new();
+    for denial in denials {
         let times = match denial.count {
             1 => String::new(),
             n => format!(", {n} times"),
@@ -232,5 +255,5 @@ fn summary(ended: &CallEnded) -> String {
             rows.push([String::new(), format!("to allow: {hint}")]);
         }
     }
-    table(["", ""], &rows)
+    rows
 }

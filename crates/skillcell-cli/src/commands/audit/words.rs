@@ -5,8 +5,10 @@ use crate::when;
 use anstyle::Style;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use skillcell_audit::{Access, CallEnded, Change, Denied, Event, Syscall, Text, parse};
-use skillcell_core::EgressEvent;
+use skillcell_audit::{
+    Access, CallEnded, CallRefused, Change, Denied, Event, Syscall, Text, parse,
+};
+use skillcell_core::{Denial, EgressEvent, SkillRef, Status};
 
 /// Characters of one word that are shown; `--json` has all.
 const WORD: usize = 200;
@@ -55,7 +57,8 @@ pub(super) fn run_of(text: &[u8]) -> (Option<String>, Option<String>) {
     let Ok(line) = serde_json::from_slice::<Line<'_>>(text) else {
         return (None, None);
     };
-    let begins = line.data.filter(|_| line.event == "call_started");
+    let first = matches!(line.event, "call_started" | "call_refused");
+    let begins = line.data.filter(|_| first);
     let begun = begins.and_then(|data| serde_json::from_str::<Begun>(data.get()).ok());
     (line.run_id, begun.and_then(|b| b.skill.id))
 }
@@ -113,20 +116,17 @@ pub(super) fn count(n: u64, one: &str, many: &str) -> String {
 pub(super) fn event(event: &Event) -> (Style, String) {
     match event {
         Event::CallStarted(call) => {
-            let skill = call.skill.id.as_deref().unwrap_or("(unknown)");
-            let version = call.skill.version.as_deref();
-            let version = version.map_or(String::new(), |v| format!("@{}", short(v, 40)));
-            let actor = call.actor.as_ref();
-            let actor = actor.map_or(String::new(), |a| format!(", for {}", word(a)));
             let text = format!(
-                "started {}{version} at level {}, recorded at {}{actor}",
-                short(skill, WORD),
+                "started {} at level {}, recorded at {}{}",
+                skill(&call.skill),
                 call.isolation,
-                call.level
+                call.level,
+                on_behalf(call.actor.as_ref())
             );
             (HINT, text)
         }
         Event::CallEnded(call) => ended(call),
+        Event::CallRefused(call) => refused(call),
         Event::LimitReached { reason } => (WARNING, format!("reached a limit ({reason})")),
         Event::Denied(denied) => (WARNING, denial(denied)),
         Event::ProcessStarted {
@@ -208,18 +208,50 @@ pub(super) fn event(event: &Event) -> (Style, String) {
     }
 }
 
+fn skill(skill: &SkillRef) -> String {
+    let version = skill.version.as_deref();
+    let version = version.map_or(String::new(), |v| format!("@{}", short(v, 40)));
+    let id = short(skill.id.as_deref().unwrap_or("(unknown)"), WORD);
+    format!("{id}{version}")
+}
+
+fn on_behalf(actor: Option<&Text>) -> String {
+    actor.map_or(String::new(), |a| format!(", for {}", word(a)))
+}
+
+fn status_word(status: Status) -> String {
+    let status = serde_json::to_value(status).unwrap_or_default();
+    status.as_str().unwrap_or_default().to_owned()
+}
+
+/// `, 3 denials`, or nothing.
+fn and_denials(denials: &[Denial]) -> String {
+    match denials.iter().map(|d| d.count).sum() {
+        0 => String::new(),
+        n => format!(", {}", count(n, "denial", "denials")),
+    }
+}
+
+fn refused(call: &CallRefused) -> (Style, String) {
+    let status = status_word(call.status);
+    let text = format!(
+        "refused to start {}: {status} ({}){}{}",
+        skill(&call.skill),
+        call.reason,
+        and_denials(&call.denials),
+        on_behalf(call.actor.as_ref())
+    );
+    (status_style(Some(&status)), text)
+}
+
 fn ended(call: &CallEnded) -> (Style, String) {
-    let status = serde_json::to_value(call.status).unwrap_or_default();
-    let status = status.as_str().unwrap_or_default().to_owned();
+    let status = status_word(call.status);
     let mut text = format!("ended: {status}");
     if let Some(reason) = call.reason {
         text.push_str(&format!(" ({reason})"));
     }
     text.push_str(&format!(" after {}", millis(call.usage.wall_ms)));
-    let denials: u64 = call.denials.iter().map(|d| d.count).sum();
-    if denials > 0 {
-        text.push_str(&format!(", {}", count(denials, "denial", "denials")));
-    }
+    text.push_str(&and_denials(&call.denials));
     (status_style(Some(&status)), text)
 }
 
