@@ -6,6 +6,7 @@ mod hostile;
 mod kills;
 mod levels;
 mod refused;
+mod retention;
 mod strace;
 
 use serde_json::Value;
