@@ -66,6 +66,30 @@ claim! {
 }
 
 claim! {
+    /// Two connections, of which the second one has a denied request.
+    fn a_recorded_request_names_the_connection_that_it_came_by(cell) {
+        let report = Trial::new(cell, grants())
+            .step("allowed", "tls", raw("GET", "/repos/one"))
+            .step("denied", "tls", raw("GET", "/admin"))
+            .inside();
+        report.ok("allowed");
+        report.failed("denied");
+        let decided = report.recorded(&["connection_decided"]);
+        let requests = report.recorded(&["http_request"]);
+        let numbers = |events: &[Value]| -> Vec<Option<u64>> {
+            events.iter().map(|e| e["connection"].as_u64()).collect()
+        };
+        assert_eq!(requests.len(), 2, "{requests:#?}");
+        assert!(numbers(&requests).iter().all(Option::is_some), "{requests:#?}");
+        assert_eq!(numbers(&requests), numbers(&decided), "{decided:#?}");
+        assert_ne!(requests[0]["connection"], requests[1]["connection"]);
+        let paths: Vec<&Value> = requests.iter().map(|r| &r["path"]).collect();
+        assert_eq!(paths, ["/repos/one", "/admin"]);
+        assert_eq!(requests[1]["denied"], "http_request_not_allowed");
+    }
+}
+
+claim! {
     /// Outside, a server gets each of them as it was written: what it makes of it is its own affair.
     fn paths_are_normalised_before_they_are_matched(cell) {
         let tricks = [

@@ -245,8 +245,13 @@ impl Report {
         result
     }
 
-    /// What the audit log has of the call's network.
+    /// What the audit log has of the call's names and connections.
     pub fn events(&self) -> Vec<Value> {
+        self.recorded(&["name_asked", "connection_decided", "connection_ended"])
+    }
+
+    /// The data of the call's events of these kinds, in the order of the log.
+    pub fn recorded(&self, kinds: &[&str]) -> Vec<Value> {
         let envelope = self.outcome().envelope();
         let log = envelope["audit"]["log"].as_str().expect("a log");
         let run = envelope["run_id"].as_str().expect("a run");
@@ -255,10 +260,7 @@ impl Report {
             .lines()
             .filter(|line| line.contains(run))
             .map(|line| serde_json::from_str(line).expect("the log is JSON lines"))
-            .filter(|line: &Value| {
-                let kinds = ["name_asked", "connection_decided", "connection_ended"];
-                kinds.iter().any(|kind| line["event"] == *kind)
-            })
+            .filter(|line: &Value| kinds.iter().any(|kind| line["event"] == *kind))
             .map(|line| line["data"].clone())
             .collect()
     }
