@@ -2,6 +2,7 @@
 //! from the log, is never believed over it, and can be removed at any time: what is shown of an event is
 //! read from the log itself.
 
+mod call_row;
 mod entry;
 mod filter;
 mod keys;
@@ -10,6 +11,7 @@ mod query;
 mod schema;
 mod stats;
 mod update;
+mod writer;
 
 pub use filter::Filter;
 pub use query::{Call, Found};

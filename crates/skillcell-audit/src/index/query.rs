@@ -1,6 +1,7 @@
 //! Questions about calls and events. Events are read from the log, at the places that the index gives.
 
 use super::Index;
+use super::call_row::CallRow;
 use super::filter::{Conditions, Filter, time};
 use super::keys::{self, Facet};
 use crate::line;
@@ -270,27 +271,28 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
     let run_id = RunId::parse(&run_id).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(error))
     })?;
+    let row = CallRow::read(row)?;
     Ok(Call {
-        id: row.get(0)?,
+        id: row.id,
         run_id,
         short: String::new(),
-        skill: row.get(2)?,
-        version: row.get(3)?,
-        isolation: row.get(4)?,
-        level: row.get(5)?,
-        actor: row.get(6)?,
-        request_id: row.get(7)?,
-        started_us: row.get(8)?,
-        last_us: row.get(9)?,
-        status: row.get(10)?,
-        reason: row.get(11)?,
-        wall_ms: row.get(12)?,
-        denials: row.get(13)?,
-        events: row.get(14)?,
+        skill: row.skill,
+        version: row.version,
+        isolation: row.isolation,
+        level: row.level,
+        actor: row.actor,
+        request_id: row.request_id,
+        started_us: row.started_us,
+        last_us: row.last_us,
+        status: row.status,
+        reason: row.reason,
+        wall_ms: row.wall_ms,
+        denials: row.denials,
+        events: row.events,
         hosts: Vec::new(),
         more_hosts: 0,
-        first_seq: row.get(15)?,
-        last_seq: row.get(16)?,
+        first_seq: row.first_seq,
+        last_seq: row.last_seq,
     })
 }
 
