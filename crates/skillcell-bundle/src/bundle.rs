@@ -80,6 +80,22 @@ impl Bundle {
         })
     }
 
+    /// The text of a file of the bundle.
+    pub(crate) fn text(&self, relative: &Path) -> Result<String, BundleError> {
+        let file = self.opened.open_file(relative)?;
+        self.opened.read_text(relative, file, MAX_BYTES as u64)
+    }
+
+    /// The text of a file at the top of the bundle, where there is one.
+    pub(crate) fn text_if_present(&self, name: &str) -> Result<Option<String>, BundleError> {
+        let file = self.opened.open_if_present(name)?;
+        let read = |file| {
+            self.opened
+                .read_text(Path::new(name), file, MAX_BYTES as u64)
+        };
+        file.map(read).transpose()
+    }
+
     /// Makes a script of the bundle the entry. It must be a regular file inside.
     pub fn select_entry(&mut self, entry: &str) -> Result<(), BundleError> {
         let fail = |problem| BundleError::Entry {

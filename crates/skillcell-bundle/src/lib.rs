@@ -6,6 +6,7 @@
 //! read up to a bound.
 
 mod bundle;
+mod description;
 mod digest;
 mod error;
 mod locate;
@@ -15,6 +16,7 @@ mod site_packages;
 mod walk;
 
 pub use bundle::{Bundle, BundleKind};
+pub use description::Description;
 pub use digest::Fingerprint;
 pub use error::{BundleError, Class};
 pub use locate::{SearchPath, locate};

@@ -43,7 +43,7 @@ pub fn parse_agent_skill(text: &str, dir_name: &str) -> Result<Parsed, ManifestE
         });
     }
     // The opening line is line 1.
-    let root = yaml::parse_from_line(frontmatter(text)?, 2)?;
+    let root = yaml::parse_from_line(split(text)?.0, 2)?;
     let entries = root.entries("frontmatter")?;
     let mut warnings = near_misses(entries, &["security_policy"], &KNOWN);
     for entry in entries
@@ -122,8 +122,8 @@ pub fn parse_agent_skill(text: &str, dir_name: &str) -> Result<Parsed, ManifestE
     })
 }
 
-/// What stands between the first line, which is `---`, and the next line that is.
-fn frontmatter(text: &str) -> Result<&str, ManifestError> {
+/// What stands between the first line, which is `---`, and the next line that is; and the rest.
+pub(crate) fn split(text: &str) -> Result<(&str, &str), ManifestError> {
     let fail = |message, line| ManifestError::Frontmatter {
         message,
         location: Location { line, column: 1 },
@@ -140,7 +140,7 @@ fn frontmatter(text: &str) -> Result<&str, ManifestError> {
     let mut end = 0;
     for line in rest.split_inclusive('\n') {
         if is_fence(line) {
-            return Ok(&rest[..end]);
+            return Ok((&rest[..end], &rest[end + line.len()..]));
         }
         end += line.len();
     }

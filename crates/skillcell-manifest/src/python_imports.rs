@@ -30,7 +30,7 @@ fn imports(statement: &str, module: &str) -> bool {
 }
 
 /// The source with comments left out, strings emptied, and lines that continue joined.
-fn code(source: &str) -> String {
+pub(crate) fn code(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(c) = rest.chars().next() {

@@ -5,9 +5,10 @@ use crate::commands::run::request;
 use crate::output::{self, Format, printable};
 use crate::table::{heading, table};
 use serde_json::{Value, json};
+use skillcell_bundle::Description;
 use skillcell_core::EnforcementStatus;
 use skillcell_manifest::{Entry, ParamAccess, Runtime};
-use skillcell_supervisor::{Explanation, Interprets};
+use skillcell_supervisor::{CallError, Explanation, Interprets};
 use std::process::ExitCode;
 
 pub(crate) fn explain(args: ExplainArgs) -> ExitCode {
@@ -16,7 +17,13 @@ pub(crate) fn explain(args: ExplainArgs) -> ExitCode {
     match skillcell_supervisor::explain(&request(args.call), &host) {
         Ok(found) => {
             match format {
-                Format::Json => output::json_value(&as_json(&found)),
+                Format::Json => match found.bundle.describe() {
+                    Ok(description) => output::json_value(&as_json(&found, description)),
+                    Err(error) => {
+                        let error = CallError::from(error);
+                        return output::failure(error.status(), &error.body(), format);
+                    }
+                },
                 Format::Human => output::print(&as_text(&found)),
             }
             ExitCode::SUCCESS
@@ -25,19 +32,15 @@ pub(crate) fn explain(args: ExplainArgs) -> ExitCode {
     }
 }
 
-fn as_json(found: &Explanation) -> Value {
+fn as_json(found: &Explanation, description: Description) -> Value {
     let manifest = &found.bundle.manifest;
     let interpreter = match &found.interpreter {
         Interprets::Program(path) => json!({"path": path.to_string_lossy()}),
         Interprets::Nothing => Value::Null,
         Interprets::Missing(error) => json!({"error": error.body()}),
     };
-    let warnings: Vec<&str> = found
-        .bundle
-        .warnings
-        .iter()
-        .map(|w| w.message.as_str())
-        .collect();
+    let of_manifest = found.bundle.warnings.iter().map(|w| w.message.clone());
+    let warnings: Vec<String> = of_manifest.chain(description.problems).collect();
     json!({
         "plan": found.plan,
         "plan_digest": found.plan.digest(),
@@ -48,6 +51,11 @@ fn as_json(found: &Explanation) -> Value {
         "requirements": found.requirements,
         "missing_env": found.missing_env,
         "parameters": manifest.parameters,
+        "folder": found.bundle.root.to_string_lossy(),
+        "manifest": description.manifest,
+        "instructions": description.instructions,
+        "card": description.card,
+        "classes": description.classes,
         "path_params": manifest.security_policy.filesystem.params,
         "warnings": warnings,
     })
