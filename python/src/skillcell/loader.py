@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ class SkillLoader:
         found = explain(os.fspath(skill_path), None, chosen)
         for message in found["warnings"]:
             warnings.warn(printable(f"{skill_path}: {message}"), BundleWarning, stacklevel=2)
-        folder, manifest = Path(found["folder"]), {**TAXONOMY, **found["manifest"]}
+        folder, manifest = Path(found["folder"]), {**copy.deepcopy(TAXONOMY), **found["manifest"]}
         skill_class = module = None
         if execute_module and found["entry"]["kind"] != "none":
             names = found["classes"] or ["Skill"]
