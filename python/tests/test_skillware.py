@@ -90,7 +90,7 @@ def test_an_agent_that_changes_one_import_gives_the_same_answer(tmp_path: Path) 
     answers = [m["content"] for m in after["messages"] if m["role"] == "tool"]
     assert "summarise this" in answers[0]
     assert "do not fit the schema" in answers[1]
-    assert '"is_safe": false' in answers[2]
+    assert "instruction_override" in answers[2]
     assert '"error"' in answers[3]
     assert after == before
     log = "".join(p.read_text() for p in (tmp_path / "state" / "audit").glob("*.jsonl"))
