@@ -175,7 +175,7 @@ impl<'a> Trial<'a> {
             let mut text = fs::read_to_string(entry.path()).expect("the client is text");
             if name == "manifest.yaml" {
                 text.push_str(&format!(
-                    "security_policy:\n  version: 1\n  resources: {{timeout: 55s, memory: 1GiB, processes: 256}}\n{}",
+                    "security_policy:\n  version: 1\n  resources: {{timeout: 150s, memory: 1GiB, processes: 256}}\n{}",
                     indented(&self.grants.bundle)
                 ));
             }

@@ -56,7 +56,7 @@ pub fn traced(cell: &Cell, skill: &Path, level: &str) -> (Outcome, Trace) {
     let trace = cell.path("work/trace");
     let outcome = cell
         .call(skill)
-        .flags(["--audit", level, "--timeout", "55s"])
+        .flags(["--audit", level, "--timeout", "150s"])
         .through([
             "/usr/bin/strace",
             "-f",

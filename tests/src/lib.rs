@@ -27,7 +27,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// No child of a suite lives longer than this.
-pub const CHILD_LIMIT: Duration = Duration::from_secs(60);
+pub const CHILD_LIMIT: Duration = Duration::from_secs(180);
 
 static MACHINE: RwLock<()> = RwLock::new(());
 
