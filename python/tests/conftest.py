@@ -20,9 +20,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Path) -> None:
-    binary = os.environ.get("SKILLCELL_BIN") or str(ROOT / "target" / "debug" / "skillcell")
+    # Cargo builds into a folder named after the target.
+    built = [str(path) for path in ROOT.glob("target/*/debug/skillcell")]
+    binary = os.environ.get("SKILLCELL_BIN") or next(iter(built), "")
     if not os.access(binary, os.X_OK):
-        pytest.fail(f"no binary to test with at {binary}: build it, or set SKILLCELL_BIN")
+        pytest.fail(f"no binary to test with at {binary!r}: build it, or set SKILLCELL_BIN")
     monkeypatch.setenv("SKILLCELL_BIN", os.path.abspath(binary))
     monkeypatch.setenv("SKILLCELL_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("SKILLCELL_CACHE_DIR", str(cache))
