@@ -172,9 +172,7 @@ fn execute(
     denials.extend(observed.denials.into_vec());
     denials.extend(report.denials);
     for denial in &mut denials {
-        // What a skill asked for may hold what it was given.
-        denial.target = recorder.redactor().clean(&denial.target);
-        denial.hint = recorder.redactor().clean(&denial.hint);
+        record::clean(denial, recorder.redactor());
     }
     let usage = Usage {
         wall_ms: observed.wall.as_millis() as u64,

@@ -163,13 +163,18 @@ fn hidden_values(request: &Request, known: &Known) -> Vec<(String, String)> {
         .collect()
 }
 
+/// What was asked for may hold what the skill was given.
+pub(crate) fn clean(denial: &mut Denial, redactor: &Redactor) {
+    denial.target = redactor.clean(&denial.target);
+    denial.hint = redactor.clean(&denial.hint);
+}
+
 /// Without secrets, and no more than a line of the log has room for: params may name any number of
 /// files.
 fn cleaned(denials: Vec<Denial>, redactor: &Redactor) -> Vec<Denial> {
     let mut bounded = Denials::default();
     for mut denial in denials {
-        denial.target = redactor.clean(&denial.target);
-        denial.hint = redactor.clean(&denial.hint);
+        clean(&mut denial, redactor);
         bounded.add(denial);
     }
     bounded.into_vec()
