@@ -130,6 +130,9 @@ pub struct CallStarted {
     pub request_id: Option<Text>,
     /// The receipt: what holds which control.
     pub enforcement: Vec<Enforcement>,
+    /// The run that loaded the skill, where this one was resumed from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Text>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,6 +18,8 @@ pub enum BackendError {
     },
     #[error("`{path}` can't be read by the unprivileged id that the skill runs as")]
     Unreachable { path: PathBuf },
+    #[error("a pipe could not be opened")]
+    Pipe,
     #[error("a path or value holds a NUL byte")]
     Nul,
     #[error(
@@ -53,7 +55,10 @@ impl BackendError {
             BackendError::CrowdedFolder { .. } => "grant the single files that the skill reads with --read".into(),
             BackendError::TooManyPorts { .. } => "name fewer ports in `network.egress`".into(),
             BackendError::NoNetworkNamespace => "run the skill at the sandbox level".into(),
-            BackendError::Stat { .. } | BackendError::Scratch { .. } | BackendError::Nul => return None,
+            BackendError::Stat { .. }
+            | BackendError::Scratch { .. }
+            | BackendError::Nul
+            | BackendError::Pipe => return None,
         })
     }
 }

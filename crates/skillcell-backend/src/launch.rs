@@ -1,10 +1,13 @@
 use crate::BackendError;
 use rustix::fd::OwnedFd;
 use skillcell_core::HostFacts;
-use skillcell_linux::cell::{Cell, CellSpec, spawn};
+use skillcell_linux::cell::{Cell, CellShape, CellSpec, spawn};
 use skillcell_linux::cgroup::{CellCgroup, CgroupUsage};
+use skillcell_linux::image::Stage;
+use skillcell_linux::seccomp::AllowList;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// What is known about the call besides the plan: folders of the host, all canonical.
 pub struct Facts<'a> {
@@ -52,7 +55,7 @@ pub struct Layout {
 
 /// A folder of the host that belongs to one call and goes with it.
 #[derive(Debug, Clone)]
-pub struct StagedFolder(pub(crate) std::rc::Rc<OwnFolder>);
+pub struct StagedFolder(pub(crate) std::sync::Arc<OwnFolder>);
 
 #[derive(Debug)]
 pub(crate) struct OwnFolder(pub(crate) PathBuf);
@@ -80,11 +83,27 @@ pub struct Program {
     pub cwd: PathBuf,
 }
 
+/// What the payload becomes.
+pub enum Begin {
+    Program(Program),
+    /// A skill that was loaded before, at rest in this folder.
+    Resume {
+        stage: Rc<Stage>,
+        cwd: PathBuf,
+    },
+}
+
+/// Params, on descriptor 3.
+pub enum Params {
+    Known(Vec<u8>),
+    /// The reading end of a pipe: they come later.
+    Later(OwnedFd),
+}
+
 /// What goes in.
 pub struct Launch {
-    pub program: Program,
-    /// On descriptor 3.
-    pub params: Vec<u8>,
+    pub begin: Begin,
+    pub params: Params,
     /// On stdin; `None` is an empty one.
     pub stdin: Option<Vec<u8>>,
 }
@@ -121,6 +140,11 @@ pub struct Running {
 }
 
 impl Prepared {
+    /// What the payload's filter will allow.
+    pub fn allowed(&self) -> AllowList {
+        self.spec.filter.list()
+    }
+
     /// The process must be single-threaded.
     pub fn start(self) -> Result<Running, BackendError> {
         let mut cell = spawn(&self.spec, self.cgroup.as_ref())?;
@@ -138,6 +162,24 @@ impl Prepared {
 }
 
 impl Running {
+    /// Gives the cell to the process that will supervise it. What is left is its cgroup, for when
+    /// it is gone.
+    pub fn hand_over(self) -> Result<(CellShape, Vec<OwnedFd>, Option<CellCgroup>), BackendError> {
+        let (shape, fds) = self.cell.hand_over()?;
+        Ok((shape, fds, self.cgroup))
+    }
+
+    /// A cell that another process made, and without files of the host.
+    pub fn adopt(cell: Cell, cgroup: Option<CellCgroup>) -> Running {
+        Running {
+            cell,
+            outputs: Vec::new(),
+            shown: Vec::new(),
+            host_scratch: None,
+            cgroup,
+        }
+    }
+
     pub fn cgroup_usage(&self) -> Option<CgroupUsage> {
         self.cgroup.as_ref().map(CellCgroup::usage)
     }

@@ -11,7 +11,8 @@ mod sandbox;
 
 pub use error::BackendError;
 pub use launch::{
-    Facts, Launch, Layout, Network, OutputFolder, Prepared, Program, Running, StagedFolder, Trust,
+    Begin, Facts, Launch, Layout, Network, OutputFolder, Params, Prepared, Program, Running,
+    StagedFolder, Trust,
 };
 pub use process::staged_outputs;
 pub use sandbox::{DEPS, MAX_PORTS, SCRATCH, SKILL, TRUST_BUNDLE};

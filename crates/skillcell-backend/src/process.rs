@@ -2,7 +2,7 @@
 //! sees the host's paths, with a scratch folder of its own that the supervisor watches.
 
 use crate::launch::{Facts, Launch, Layout, Network, OwnFolder, Prepared, StagedFolder};
-use crate::sandbox::{exec, output_folders, stdin};
+use crate::sandbox::{output_folders, params, start, stdin};
 use crate::{Backend, BackendError, limits};
 use rustix::fs::{Mode, OFlags};
 use skillcell_core::Isolation;
@@ -15,7 +15,7 @@ use skillcell_plan::{FileAccess, Plan};
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 pub(crate) struct Process;
 
@@ -97,7 +97,7 @@ impl Backend for Process {
         let cgroup = limits::cgroup(plan, facts)?;
         let pinned_cpus = limits::pinned_cpus(plan, facts);
         let spec = CellSpec {
-            exec: exec(&launch)?,
+            start: start(&launch)?,
             world: World::Bare { ids },
             filter: Filter::compile(
                 Profile {
@@ -121,7 +121,7 @@ impl Backend for Process {
             rlimits: limits::rlimits(plan, nproc(plan, facts, ids)),
             cpus: pinned_cpus,
             stdin: stdin(&launch)?,
-            params: skillcell_linux::sealed_memfd("params", &launch.params)?,
+            params: params(&launch)?,
             cgroup: cgroup
                 .as_ref()
                 .map(|c| c.birthplace())
@@ -200,7 +200,7 @@ fn make_scratch(run_id: &str, ids: Option<Ids>) -> Result<StagedFolder, BackendE
             path: path.clone(),
             source,
         })?;
-    let folder = StagedFolder(Rc::new(OwnFolder(path)));
+    let folder = StagedFolder(Arc::new(OwnFolder(path)));
     for name in ["data", "tmp"] {
         make_folder(&folder.path().join(name), ids)?;
     }

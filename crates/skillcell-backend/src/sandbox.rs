@@ -1,12 +1,13 @@
 //! The default cell: namespaces, a fresh root, Landlock, seccomp, cgroups.
 
-use crate::launch::{Facts, Launch, Layout, Network, OutputFolder, Prepared};
+use crate::launch::{Begin, Facts, Launch, Layout, Network, OutputFolder, Params, Prepared};
 use crate::{Backend, BackendError, limits};
+use rustix::fd::OwnedFd;
 use skillcell_core::Isolation;
 use skillcell_linux::DomainNetwork;
 use skillcell_linux::DomainRules;
 use skillcell_linux::cell::{
-    Bind, BindAccess, CellSpec, Exec, Ids, NamespaceSpec, NetworkSpace, Node, Scratch, World,
+    Bind, BindAccess, CellSpec, Exec, Ids, NamespaceSpec, NetworkSpace, Node, Scratch, Start, World,
 };
 use skillcell_linux::host::Caller;
 use skillcell_linux::seccomp::{Filter, Profile, Sockets, UnixSockets};
@@ -16,6 +17,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 pub const SKILL: &str = "/skill";
 pub const SCRATCH: &str = "/scratch";
@@ -110,7 +112,7 @@ impl Backend for Sandbox {
             UnixSockets::Named
         };
         let spec = CellSpec {
-            exec: exec(&launch)?,
+            start: start(&launch)?,
             world: World::Namespaces(NamespaceSpec {
                 ids: Ids { uid, gid },
                 nodes,
@@ -147,7 +149,7 @@ impl Backend for Sandbox {
             rlimits: limits::rlimits(plan, nproc),
             cpus: pinned_cpus,
             stdin: stdin(&launch)?,
-            params: skillcell_linux::sealed_memfd("params", &launch.params)?,
+            params: params(&launch)?,
             cgroup: cgroup
                 .as_ref()
                 .map(|c| c.birthplace())
@@ -309,18 +311,33 @@ fn needs_owner(meta: &std::fs::Metadata) -> bool {
     meta.uid() == 0 && meta.mode() & needed != needed
 }
 
-pub(crate) fn exec(launch: &Launch) -> Result<Exec, BackendError> {
-    let program = CString::new(launch.program.program.as_os_str().as_bytes())
-        .map_err(|_| BackendError::Nul)?;
-    Ok(Exec {
-        program,
-        argv: launch.program.argv.clone(),
-        env: launch.program.env.clone(),
-        cwd: launch.program.cwd.clone(),
-    })
+pub(crate) fn start(launch: &Launch) -> Result<Start, BackendError> {
+    let program = match &launch.begin {
+        Begin::Program(program) => program,
+        Begin::Resume { stage, cwd } => {
+            return Ok(Start::Resume {
+                stage: Rc::clone(stage),
+                cwd: cwd.clone(),
+            });
+        }
+    };
+    Ok(Start::Execute(Exec {
+        program: CString::new(program.program.as_os_str().as_bytes())
+            .map_err(|_| BackendError::Nul)?,
+        argv: program.argv.clone(),
+        env: program.env.clone(),
+        cwd: program.cwd.clone(),
+    }))
 }
 
-pub(crate) fn stdin(launch: &Launch) -> Result<Option<rustix::fd::OwnedFd>, BackendError> {
+pub(crate) fn params(launch: &Launch) -> Result<OwnedFd, BackendError> {
+    match &launch.params {
+        Params::Known(bytes) => Ok(skillcell_linux::sealed_memfd("params", bytes)?),
+        Params::Later(pipe) => pipe.try_clone().map_err(|_| BackendError::Pipe),
+    }
+}
+
+pub(crate) fn stdin(launch: &Launch) -> Result<Option<OwnedFd>, BackendError> {
     Ok(match &launch.stdin {
         Some(bytes) => Some(skillcell_linux::sealed_memfd("stdin", bytes)?),
         None => None,

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
     if argv.first().map(String::as_str) == Some(skillcell_linux::cell::INIT_ARGV0) {
         skillcell_linux::cell::init_main(&argv[1..]);
     }
+    if argv.first().map(String::as_str) == Some(skillcell_supervisor::NURSERY_ARGV0) {
+        return skillcell_supervisor::nursery_main(skillcell_linux::probe::quick);
+    }
     match args::Cli::try_parse() {
         Ok(cli) => commands::dispatch(cli),
         Err(error) => output::usage_error(&error),

@@ -105,6 +105,8 @@ steps! {
     Subreaper = "becoming child subreaper",
     Dumpable = "hiding the set-up's memory",
     IdMappedMount = "mapping the owner of a mount",
+    Image = "taking the image of a loaded skill",
+    Resume = "resuming a loaded skill from its image",
 }
 
 pub(crate) type Result<T> = std::result::Result<T, LinuxError>;

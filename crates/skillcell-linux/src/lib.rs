@@ -6,10 +6,12 @@
 mod caps;
 pub mod cell;
 pub mod cgroup;
+pub mod channel;
 mod clone;
 mod error;
 mod fdpass;
 pub mod host;
+pub mod image;
 mod landlock_domain;
 mod mount;
 mod netns;
@@ -22,6 +24,6 @@ pub mod system;
 pub use error::{LinuxError, Step};
 pub use landlock_domain::{DomainRules, Network as DomainNetwork};
 pub use sys::{
-    allow_interrupts, interrupt_thread, kill_by_pidfd, pipe_pair, sealed_memfd, set_nonblocking,
-    termination_signals,
+    EndedChildren, allow_interrupts, ended_children, interrupt_thread, kill_by_pidfd, pipe_pair,
+    sealed_memfd, set_nonblocking, termination_signals,
 };

@@ -216,6 +216,34 @@ pub(crate) fn child_signals() -> rustix::io::Result<OwnedFd> {
     }
 }
 
+/// Tells when children end, and reaps them.
+pub struct EndedChildren(OwnedFd);
+
+/// SIGCHLD is blocked from here on.
+pub fn ended_children() -> Result<EndedChildren> {
+    child_signals().map(EndedChildren).during(Step::Init)
+}
+
+impl EndedChildren {
+    /// Everybody who has ended, after the descriptor became readable.
+    pub fn reap(&self) -> Vec<u32> {
+        let mut drained = [0u8; 128];
+        // Readable, or there is nothing to drain.
+        rustix::io::read(&self.0, &mut drained).unwrap_or(0);
+        let mut ended = Vec::new();
+        while let Ok(Some((pid, _))) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {
+            ended.push(pid.as_raw_nonzero().get() as u32);
+        }
+        ended
+    }
+}
+
+impl AsFd for EndedChildren {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// A descriptor that becomes readable when the process is asked to end (SIGINT, SIGTERM, SIGHUP,
 /// SIGQUIT). The signals are blocked from here on, so that a call is taken down in order.
 pub fn termination_signals() -> Result<OwnedFd> {

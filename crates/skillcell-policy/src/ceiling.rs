@@ -102,6 +102,8 @@ pub struct Ceiling {
     pub log: LogTerms,
     /// Whether dependencies may be built from source.
     pub source_builds: Bounded<bool>,
+    /// Whether a skill may be loaded once for many calls.
+    pub warm: Bounded<bool>,
     /// Whom an install may reach besides the caller's own package index.
     pub index_hosts: Bounded<Vec<EgressRule>>,
 }
@@ -183,6 +185,7 @@ impl Ceiling {
             audit: Bounded::new(AuditLevel::DEFAULT, by()),
             log: LogTerms::default(),
             source_builds: Bounded::new(false, by()),
+            warm: Bounded::new(true, by()),
             index_hosts: Bounded::new(Vec::new(), by()),
         }
     }

@@ -51,6 +51,7 @@ impl Ceiling {
                 ceiling.limits.scratch = Bounded::new(scratch, by());
             }
         }
+        ceiling.warm.value = section.warm.unwrap_or(true);
         if let Some(dependencies) = &section.dependencies {
             ceiling.source_builds.value = dependencies.source_builds.unwrap_or(false);
             let hosts = dependencies.index_hosts.as_ref();
@@ -130,6 +131,7 @@ impl Ceiling {
             );
             lower(&mut limits.output, resources.output, origin);
         }
+        lower(&mut self.warm, section.warm, origin);
         if let Some(dependencies) = &section.dependencies {
             lower(&mut self.source_builds, dependencies.source_builds, origin);
             if let Some(hosts) = &dependencies.index_hosts {
@@ -233,6 +235,7 @@ impl Ceiling {
         lower_to(&mut self.limits.output, other.limits.output);
         lower_to(&mut self.limits.scratch, other.limits.scratch);
         lower_to(&mut self.source_builds, other.source_builds);
+        lower_to(&mut self.warm, other.warm);
         let hosts = other.index_hosts;
         self.index_hosts
             .narrow(&hosts.value, &hosts.origin, |a, b| narrower_egress(a, b));

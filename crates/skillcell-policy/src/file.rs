@@ -57,6 +57,11 @@ pub struct Section {
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AuditFloor")]
     pub audit: Option<AuditFloor>,
+    /// Whether a skill may be loaded once, and resumed from there for each of its calls. Missing in
+    /// `defaults` it means yes: a resumed call is held by the same plan.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub warm: Option<bool>,
     /// Whether the caller may lower the isolation below the floor by `--trust`.
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Trust")]

@@ -2,7 +2,7 @@
 
 use crate::door;
 use crate::observe::{OwnFolders, Program, World};
-use crate::program::{self, Input};
+use crate::program::{self, Input, Purpose};
 use crate::watch::{self, End};
 use crate::{
     CallError, Interaction, Known, Outcome, Ready, Request, collect, outcome, paths, prepare,
@@ -10,9 +10,9 @@ use crate::{
 };
 use rustix::fd::AsFd;
 use skillcell_audit::{CallEnded, Event, RecordFailed, Recorder, Summary};
-use skillcell_backend::{Facts, Layout, Network, for_level};
+use skillcell_backend::{Begin, Facts, Launch, Layout, Network, Running, for_level};
 use skillcell_core::{
-    AuditRef, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
+    AuditRef, Denial, Envelope, HostFacts, Isolation, Reason, RunId, SkillRef, Status, Usage,
 };
 use skillcell_egress::Broker;
 use skillcell_plan::{FileAccess, Plan};
@@ -45,7 +45,12 @@ pub fn run(request: &Request, host: HostFacts, ui: &dyn Interaction) -> Outcome 
     envelope
 }
 
-fn failed(run_id: &RunId, skill: SkillRef, error: &CallError, audit: AuditRef) -> Outcome {
+pub(crate) fn failed(
+    run_id: &RunId,
+    skill: SkillRef,
+    error: &CallError,
+    audit: AuditRef,
+) -> Outcome {
     Envelope {
         run_id: run_id.clone(),
         skill,
@@ -103,6 +108,7 @@ fn execute(
         manifest: &ready.bundle.manifest,
         interpreter: &ready.interpreter,
         layout: &layout,
+        purpose: Purpose::Call,
         params: ready.params.as_ref(),
         args: &request.args,
         env: &ready.env,
@@ -110,15 +116,7 @@ fn execute(
     })?;
     let world = world(&ready.plan, &layout, &moves);
     let own = own_folders(&ready, &layout, trees.clone());
-    let first = Program {
-        path: launch.program.program.as_os_str().as_bytes().to_vec(),
-        argv: launch
-            .program
-            .argv
-            .iter()
-            .map(|a| a.to_bytes().to_vec())
-            .collect(),
-    };
+    let first = first_program(&launch);
     let opening = record::Opening {
         request,
         plan: &mut ready.plan,
@@ -126,14 +124,16 @@ fn execute(
         door: &door,
         terms: &ready.ceiling.log,
         run_id,
+        template: None,
     };
     let recorder = Arc::new(record::open(opening, ui)?);
     *started = Some(Arc::clone(&recorder));
     let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
     let mut running = prepared.start()?;
     let (broker, view) = door.open(&mut running, &recorder)?.unzip();
+    let limits = ready.plan.limits.clone();
     let terms = watch::Terms {
-        limits: &ready.plan.limits,
+        limits: &limits,
         world,
         door: view,
         level: ready.plan.audit,
@@ -141,7 +141,48 @@ fn execute(
         first,
         recorder: Arc::clone(&recorder),
         signals: signals.as_fd(),
+        at_rest: None,
+        ending: watch::Ending::Complete,
     };
+    let scene = Scene {
+        request,
+        ready,
+        run_id,
+        recorder: &recorder,
+        moves: &moves,
+        before: Vec::new(),
+    };
+    conclude(scene, running, broker, terms).map(|(outcome, _)| outcome)
+}
+
+/// What a cell's end is judged by.
+pub(crate) struct Scene<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) ready: Ready,
+    pub(crate) run_id: &'a RunId,
+    pub(crate) recorder: &'a Recorder,
+    pub(crate) moves: &'a [(PathBuf, PathBuf)],
+    /// What was denied before the cell was this call's.
+    pub(crate) before: Vec<Denial>,
+}
+
+/// Watches a cell to its end and makes an envelope of it. A cell whose end is not waited for comes
+/// back.
+pub(crate) fn conclude(
+    scene: Scene<'_>,
+    mut running: Running,
+    broker: Option<Broker>,
+    terms: watch::Terms<'_>,
+) -> Result<(Outcome, Option<Running>), CallError> {
+    let Scene {
+        request,
+        mut ready,
+        run_id,
+        recorder,
+        moves,
+        before,
+    } = scene;
+    let ending = terms.ending;
     let mut observed = watch::watch(&mut running, terms).map_err(|e| CallError::Watch(e.into()))?;
     let report = broker.map(Broker::finish).unwrap_or_default();
     if let End::NotExecuted(error) = &observed.end {
@@ -166,9 +207,16 @@ fn execute(
             }
         }
     }
-    drop(running); // scratch and cgroup go before anybody is told
+    let running = match ending {
+        watch::Ending::Complete => {
+            drop(running); // scratch and cgroup go before anybody is told
+            None
+        }
+        watch::Ending::Answered => Some(running),
+    };
 
     let mut denials = ready.plan.denials.clone();
+    denials.extend(before);
     denials.extend(observed.denials.into_vec());
     denials.extend(report.denials);
     for denial in &mut denials {
@@ -205,24 +253,36 @@ fn execute(
             ..observed.summary
         },
     }));
-    let audit = match record::close(&recorder, &ended, &mut ready.plan.receipt) {
+    let audit = match record::close(recorder, &ended, &mut ready.plan.receipt) {
         Ok(audit) => audit,
         // Said already, with the reason: what is in the log is whole, and ends before the end.
         Err(_) if matches!(observed.end, End::Unrecorded) => AuditRef::default(),
         Err(error) => return Err(error.into()),
     };
-    Ok(Envelope {
+    let outcome = Envelope {
         run_id: run_id.clone(),
         skill: ready.plan.skill.clone(),
         status: verdict.status,
-        result: verdict.result.map(|r| outcome::moved_back(r, &moves)),
+        result: verdict.result.map(|r| outcome::moved_back(r, moves)),
         error: verdict.error,
         denials,
         enforcement: ready.plan.receipt.clone(),
         usage,
         audit,
         output: Some(outcome::captured(&observed.stdout, &observed.stderr)),
-    })
+    };
+    Ok((outcome, running))
+}
+
+/// What the record says of the payload's own start.
+pub(crate) fn first_program(launch: &Launch) -> Option<Program> {
+    match &launch.begin {
+        Begin::Program(program) => Some(Program {
+            path: program.program.as_os_str().as_bytes().to_vec(),
+            argv: program.argv.iter().map(|a| a.to_bytes().to_vec()).collect(),
+        }),
+        Begin::Resume { .. } => None,
+    }
 }
 
 /// A record that has failed already is told by the verdict.
@@ -234,7 +294,7 @@ fn unless_ended(end: &End, done: Result<(), RecordFailed>) -> Result<(), RecordF
 }
 
 /// Where the skill may read without that being worth an event.
-fn own_folders(ready: &Ready, layout: &Layout, trees: Vec<PathBuf>) -> OwnFolders {
+pub(crate) fn own_folders(ready: &Ready, layout: &Layout, trees: Vec<PathBuf>) -> OwnFolders {
     let mut folders = vec![layout.skill.clone()];
     folders.extend(layout.deps.iter().cloned());
     folders.extend(trees);
@@ -267,7 +327,7 @@ fn world(plan: &Plan, layout: &Layout, moves: &[(PathBuf, PathBuf)]) -> World {
     World::Bare { writable }
 }
 
-fn new_run_id() -> RunId {
+pub(crate) fn new_run_id() -> RunId {
     let millis = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_millis() as u64);

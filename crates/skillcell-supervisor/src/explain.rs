@@ -47,7 +47,7 @@ pub fn explain(request: &Request, host: &HostFacts) -> Result<Explanation, CallE
         source => match params::read(source)? {
             Some(mut given) => {
                 params::validate(&given, manifest.parameters.as_ref())?;
-                paths::in_params(manifest, &mut given)?
+                paths::in_params(manifest, &mut given, &request.caller)?
             }
             None => Vec::new(),
         },
@@ -96,7 +96,7 @@ fn missing_env(request: &Request, bundle: &Bundle, plan: &Plan) -> Vec<EnvName> 
             .env
             .iter()
             .any(|e| e.name == variable.name && e.value.is_some());
-        if !given && std::env::var(variable.name.as_str()).is_err() {
+        if !given && request.caller.variable(variable.name.as_str()).is_none() {
             missing.push(variable.name.clone());
         }
     }

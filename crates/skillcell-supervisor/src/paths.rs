@@ -1,6 +1,6 @@
 //! Host paths that callers name, by flag or in params: resolved once, before the plan decides.
 
-use crate::{CallError, Request};
+use crate::{CallError, Caller, Request};
 use serde_json::Value;
 use skillcell_manifest::{Manifest, ParamAccess};
 use skillcell_plan::{HostPath, ParamPath, PathKind};
@@ -72,6 +72,7 @@ pub(crate) fn flags(paths: &[PathBuf], flag: &'static str) -> Result<Vec<HostPat
 pub(crate) fn in_params(
     manifest: &Manifest,
     params: &mut Value,
+    caller: &Caller,
 ) -> Result<Vec<ParamPath>, CallError> {
     let mut found = Vec::new();
     for (name, access) in &manifest.security_policy.filesystem.params {
@@ -92,7 +93,7 @@ pub(crate) fn in_params(
             if text.is_empty() {
                 continue;
             }
-            let host = resolve(Path::new(text))
+            let host = resolve(&caller.path(Path::new(text)))
                 .map_err(|e| CallError::ParamsShape(format!("`{name}`: {text}: {e}")))?;
             if *access == ParamAccess::Read && host.kind == PathKind::Absent {
                 return Err(CallError::ParamsShape(format!(

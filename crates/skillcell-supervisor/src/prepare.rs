@@ -80,6 +80,23 @@ pub fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
 
 /// Decides everything. `known` is filled on the way, for the envelope and the record of a failure.
 pub fn prepare(request: &Request, host: HostFacts, known: &mut Known) -> Result<Ready, CallError> {
+    prepare_with(request, host, known, When::Now)
+}
+
+/// When a call's params are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    Now,
+    /// For a template: they are checked with each call.
+    Later,
+}
+
+pub(crate) fn prepare_with(
+    request: &Request,
+    host: HostFacts,
+    known: &mut Known,
+    when: When,
+) -> Result<Ready, CallError> {
     let bundle = open_bundle(request)?;
     known.learn(&bundle);
     let fingerprint = bundle.fingerprint()?;
@@ -96,14 +113,14 @@ pub fn prepare(request: &Request, host: HostFacts, known: &mut Known) -> Result<
         return Err(CallError::ArgsForClass(bundle.manifest.id.to_string()));
     }
     let mut params = params::read(&request.params)?;
-    if let Some(schema) = &bundle.manifest.parameters {
+    if let (Some(schema), When::Now) = (&bundle.manifest.parameters, when) {
         params::validate(
             params.as_ref().unwrap_or(&serde_json::json!({})),
             Some(schema),
         )?;
     }
     let param_paths = match &mut params {
-        Some(params) => paths::in_params(&bundle.manifest, params)?,
+        Some(params) => paths::in_params(&bundle.manifest, params, &request.caller)?,
         None => Vec::new(),
     };
     let ceiling = ceiling?;
@@ -214,7 +231,7 @@ fn env_values(
     for grant in &plan.env {
         let name = grant.name.as_str();
         let given = request.env.iter().rev().find(|e| e.name == grant.name);
-        let from_host = || std::env::var(name).ok();
+        let from_host = || request.caller.variable(name);
         match given {
             Some(arg) => match arg.value.clone().or_else(from_host) {
                 Some(value) => {

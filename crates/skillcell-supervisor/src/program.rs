@@ -3,7 +3,7 @@
 use crate::interpreter::{Python, find_program, is_elf};
 use crate::{CallError, marshal};
 use serde_json::{Value, json};
-use skillcell_backend::{BackendError, Launch, Layout, Program};
+use skillcell_backend::{BackendError, Begin, Launch, Layout, Params, Program};
 use skillcell_manifest::{Entry, Manifest, Runtime};
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -102,11 +102,20 @@ impl Interpreter {
     }
 }
 
+/// What a program is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Call,
+    /// To be loaded, and to wait for params that come later.
+    Template,
+}
+
 /// What goes in with the program.
 pub(crate) struct Input<'a> {
     pub(crate) manifest: &'a Manifest,
     pub(crate) interpreter: &'a Interpreter,
     pub(crate) layout: &'a Layout,
+    pub(crate) purpose: Purpose,
     pub(crate) params: Option<&'a Value>,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a BTreeMap<String, String>,
@@ -123,7 +132,11 @@ pub(crate) fn launch(input: &Input<'_>) -> Result<Launch, CallError> {
             let argv = ["-I", "-S", "-B", "-X", "utf8", "-c", RUNNER]
                 .map(str::to_owned)
                 .to_vec();
-            let call = runner_call(input, file, input.params.unwrap_or(&empty));
+            let params = match input.purpose {
+                Purpose::Call => Some(input.params.unwrap_or(&empty)),
+                Purpose::Template => None,
+            };
+            let call = runner_call(input, file, params);
             (
                 python.executable.clone(),
                 argv,
@@ -185,35 +198,45 @@ pub(crate) fn launch(input: &Input<'_>) -> Result<Launch, CallError> {
         .collect::<Result<Vec<_>, _>>()?;
     let env = environment(input)?;
     Ok(Launch {
-        program: Program {
+        begin: Begin::Program(Program {
             program,
             argv,
             env,
             cwd,
-        },
-        params,
+        }),
+        params: Params::Known(params),
         stdin,
     })
 }
 
-fn runner_call(input: &Input<'_>, file: &str, params: &Value) -> Vec<u8> {
+/// A message to the runner, with its length in front.
+pub(crate) fn message(value: &Value) -> Vec<u8> {
+    let mut bytes = vec![0; 8];
+    marshal::encode(value, &mut bytes);
+    let length = (bytes.len() - 8) as u64;
+    bytes[..8].copy_from_slice(&length.to_le_bytes());
+    bytes
+}
+
+/// What to load, and without params only that.
+fn runner_call(input: &Input<'_>, file: &str, params: Option<&Value>) -> Vec<u8> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let id = input.manifest.id.as_str();
     let package: Vec<&str> = match id.split_once('/') {
         Some((category, name)) => vec!["skills", category, name],
         None => vec![],
     };
-    let call = json!({
+    let mut call = json!({
         "skill": text(&input.layout.skill),
         "file": file,
         "deps": input.layout.deps.iter().map(|d| text(d)).collect::<Vec<_>>(),
         "package": package,
         "cold": RUNNER_COLD,
-        "params": params,
     });
-    let mut bytes = Vec::new();
-    marshal::encode(&call, &mut bytes);
-    bytes
+    if let (Some(params), Some(call)) = (params, call.as_object_mut()) {
+        call.insert("params".into(), params.clone());
+    }
+    message(&call)
 }
 
 /// Fixed variables that programs expect, and the granted ones. Nothing is inherited.

@@ -24,6 +24,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) door: &'a Door,
     pub(crate) terms: &'a LogTerms,
     pub(crate) run_id: &'a RunId,
+    /// The run that loaded the skill, where it was not this one.
+    pub(crate) template: Option<&'a str>,
 }
 
 /// Opens the log and writes that the call starts. Where that can't be done the call is refused, or
@@ -58,7 +60,8 @@ pub(crate) fn open(opening: Opening<'_>, ui: &dyn Interaction) -> Result<Recorde
         }
     };
     let recorder = Recorder::new(log, opening.run_id.clone(), redactor, on_failure)?;
-    recorder.decide(None, &started(request, plan, &recorder))?;
+    let template = words(&recorder, opening.template);
+    recorder.decide(None, &started(request, plan, &recorder, template))?;
     if let Some(gap) = recorder.gap() {
         degrade(&mut plan.receipt, &gap);
         ui.warn(&format!("this call is not recorded: {gap}"));
@@ -66,7 +69,7 @@ pub(crate) fn open(opening: Opening<'_>, ui: &dyn Interaction) -> Result<Recorde
     Ok(recorder)
 }
 
-fn started(request: &Request, plan: &Plan, recorder: &Recorder) -> Event {
+fn started(request: &Request, plan: &Plan, recorder: &Recorder, template: Option<Text>) -> Event {
     Event::CallStarted(Box::new(CallStarted {
         skill: plan.skill.clone(),
         isolation: plan.isolation,
@@ -76,6 +79,7 @@ fn started(request: &Request, plan: &Plan, recorder: &Recorder) -> Event {
         actor: words(recorder, request.actor.as_deref()),
         request_id: words(recorder, request.request_id.as_deref()),
         enforcement: plan.receipt.clone(),
+        template,
     }))
 }
 
@@ -157,7 +161,7 @@ fn hidden_values(request: &Request, known: &Known) -> Vec<(String, String)> {
     given
         .chain(asked)
         .filter_map(|(name, value)| {
-            let value = value.or_else(|| std::env::var(name.as_str()).ok())?;
+            let value = value.or_else(|| request.caller.variable(name.as_str()))?;
             Some((value, name.to_string()))
         })
         .collect()

@@ -1,9 +1,10 @@
+use serde::{Deserialize, Serialize};
 use skillcell_core::{AuditLevel, ByteSize, Control, EnvName, Isolation, Timeout};
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// What a caller asks for, as it was typed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Request {
     /// A path or a `category/name`.
     pub skill: String,
@@ -32,9 +33,36 @@ pub struct Request {
     pub request_id: Option<String>,
     /// A call that succeeded in spite of denials counts as denied.
     pub strict_denials: bool,
+    pub caller: Caller,
 }
 
-#[derive(Debug, Clone, Default)]
+/// Where a request comes from, if not from this process.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Caller {
+    /// Its variables, in place of this process's own.
+    pub variables: Option<BTreeMap<String, String>>,
+    /// What its relative paths begin at.
+    pub folder: Option<PathBuf>,
+}
+
+impl Caller {
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        match &self.variables {
+            Some(variables) => variables.get(name).cloned(),
+            None => std::env::var(name).ok(),
+        }
+    }
+
+    /// A path as this process finds it.
+    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+        match &self.folder {
+            Some(folder) => folder.join(path),
+            None => path.to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub enum ParamsSource {
     #[default]
     None,
@@ -44,7 +72,7 @@ pub enum ParamsSource {
 }
 
 /// `--env NAME` takes the caller's value, `--env NAME=VALUE` gives one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EnvArg {
     pub name: EnvName,
     pub value: Option<String>,

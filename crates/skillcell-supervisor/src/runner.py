@@ -1,4 +1,6 @@
-# Runs one skill class inside its cell: params on descriptor 3, one frame out on descriptor 4.
+# Runs one skill class inside its cell: what to run and its params on descriptor 3, one frame out on
+# descriptor 4. Without params it loads the skill, says so and waits for them, to be resumed from an
+# image of that moment as often as there are calls.
 # Start-up time is imports and compiling: only builtin modules are imported, `json` alone would cost
 # more than the whole cell, and what a plain call doesn't need is in runner_cold.py, as text.
 # Plain values travel as marshal, which the supervisor reads as hostile input.
@@ -7,7 +9,7 @@ external = sys.modules["_frozen_importlib_external"]
 
 
 def cold(name, *args):
-    space = {"call": call, "finish": finish}
+    space = {"call": call, "finish": finish, "receive": receive}
     exec(compile(call["cold"], "<skillcell>", "exec"), space)
     return space[name](*args)
 
@@ -53,13 +55,18 @@ def load():
     return found[0]() if init is object.__init__ else cold("construct", found[0])
 
 
-parts = [posix.read(3, 1 << 24)]
-while parts[-1]:
-    parts.append(posix.read(3, 1 << 24))
-posix.close(3)
+def receive():
+    # Each message has its length in front.
+    left, parts = int.from_bytes(posix.read(3, 8), "little"), []
+    while left:
+        parts.append(posix.read(3, min(left, 1 << 24)))
+        left -= len(parts[-1]) or left
+    return marshal.loads(b"".join(parts))
+
+
+call = receive()
+posix.set_inheritable(3, False)
 posix.set_inheritable(4, False)
-call = marshal.loads(b"".join(parts))
-del parts
 root = call["skill"]
 sys.argv = [root + "/" + call["file"]]
 stage = "load"
@@ -71,7 +78,12 @@ try:
     import builtins
     if not hasattr(builtins, "exit"):
         builtins.exit = builtins.quit = sys.exit
+    if "params" not in call:
+        hooks = cold("watch_forks")
     skill = load()
+    if "params" not in call:
+        cold("rest", hooks)
+    posix.close(3)
     stage = "execute"
     value = (getattr(skill, "execute", None) or skill.aexecute)(call["params"])
     if hasattr(value, "__await__"):

@@ -1,5 +1,5 @@
-# The parts of the runner that a plain call doesn't need; see runner.py. Runs with `call` and
-# `finish` in its globals.
+# The parts of the runner that a plain call doesn't need; see runner.py. Runs with `call`, `finish` and
+# `receive` in its globals.
 import marshal, posix, sys
 
 
@@ -41,6 +41,41 @@ def packages():
         sys.modules[name] = package
         if depth > 1:
             setattr(sys.modules[".".join(names[:depth - 1])], names[depth - 1], package)
+
+
+def watch_forks():
+    # A resumed process is a child that its libraries know nothing of: what they asked to be done in
+    # a child is done then.
+    hooks, register = [], posix.register_at_fork
+
+    def remember(*, before=None, after_in_parent=None, after_in_child=None):
+        given = {"before": before, "after_in_parent": after_in_parent, "after_in_child": after_in_child}
+        register(**{name: hook for name, hook in given.items() if hook is not None})
+        if after_in_child is not None:
+            hooks.append(after_in_child)
+    posix.register_at_fork = remember
+    if "os" in sys.modules:
+        sys.modules["os"].register_at_fork = remember
+    return hooks
+
+
+def rest(hooks):
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    import gc
+    gc.collect()
+    gc.freeze()
+    posix.write(4, b"T" + bytes(8))
+    call["params"] = receive()
+    posix.set_inheritable(3, False)
+    posix.set_inheritable(4, False)
+    for hook in hooks:
+        hook()
+    # Their state was made while the skill was loaded, and every call would draw the same numbers.
+    for name in ("random", "numpy.random"):
+        module = sys.modules.get(name)
+        if module is not None:
+            module.seed()
 
 
 def wait(value):

@@ -59,15 +59,29 @@ pub(crate) struct Terms<'a> {
     pub(crate) door: Option<View>,
     pub(crate) level: AuditLevel,
     pub(crate) own: OwnFolders,
-    pub(crate) first: Program,
+    pub(crate) first: Option<Program>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) signals: BorrowedFd<'a>,
+    /// Called when there is a whole result, before the cell is taken down.
+    pub(crate) at_rest: Option<&'a mut dyn FnMut(&Running)>,
+    pub(crate) ending: Ending,
+}
+
+/// When a call that has answered counts as over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// When everything in the cell is gone.
+    Complete,
+    /// When everything in it has been told to go, and can do nothing more that would be seen: the
+    /// caller waits for the answer alone.
+    Answered,
 }
 
 /// Runs the loop to the end of the cell. Nothing of it is left when this returns.
-pub(crate) fn watch(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Observed> {
+pub(crate) fn watch(running: &mut Running, mut terms: Terms<'_>) -> rustix::io::Result<Observed> {
     let started = Instant::now();
-    let (limits, signals) = (terms.limits, terms.signals);
+    let (limits, signals, ending) = (terms.limits, terms.signals, terms.ending);
+    let at_rest = terms.at_rest.take();
     let recorder = Arc::clone(&terms.recorder);
     let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
     let mut names = NameStub::new(running.cell.dns.take(), Arc::clone(&recorder));
@@ -95,9 +109,15 @@ pub(crate) fn watch(running: &mut Running, terms: Terms<'_>) -> rustix::io::Resu
             return Err(errno);
         }
     };
+    if let (End::Exited(_), Some(at_rest)) = (&end, at_rest) {
+        at_rest(running);
+    }
     quota.last_look(running);
     running.cell.kill()?;
-    running.cell.reap()?;
+    let answered = matches!(end, End::Exited(_)) && streams.result_is_whole();
+    if ending == Ending::Complete || !answered {
+        running.cell.reap()?;
+    }
     let wall = started.elapsed();
     // Everything inside is gone: what is still in the pipes is all there will ever be.
     let flooded = streams.drain(running)?;
@@ -155,7 +175,7 @@ fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option
         door: terms.door,
         level: terms.level,
         own: terms.own,
-        first: Some(terms.first),
+        first: terms.first,
         fork_limit: (!counted).then_some((running.cell.pid, terms.limits.processes.into())),
         recorder: terms.recorder,
     };
@@ -373,6 +393,11 @@ impl Streams {
             }
             _ => Ok(Read::More),
         }
+    }
+
+    fn result_is_whole(&self) -> bool {
+        self.frame_length()
+            .is_some_and(|length| self.result.bytes.len() >= FRAME_HEADER + length)
     }
 
     fn frame_length(&self) -> Option<usize> {

@@ -53,6 +53,7 @@ pub(crate) fn request(call: CallArgs) -> Request {
         actor: None,
         request_id: None,
         strict_denials: false,
+        caller: skillcell_supervisor::Caller::default(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::sources::Sources;
 use crate::workspace::Workspace;
 use crate::{DepsError, DepsRequest, Progress, diagnose};
 use skillcell_core::Isolation;
-use skillcell_linux::cell::{CellSpec, Exec, Exit, Ids, Resource, World};
+use skillcell_linux::cell::{CellSpec, Exec, Exit, Ids, Resource, Start, World};
 use skillcell_linux::cgroup::{CellCgroup, CgroupLimits};
 use skillcell_linux::host::{Caller, reachable};
 use skillcell_linux::seccomp::{Filter, OwnerlessMemory, Profile, Recorded, Sockets, UnixSockets};
@@ -163,7 +163,7 @@ impl Build<'_> {
             ));
         }
         Ok(CellSpec {
-            exec,
+            start: Start::Execute(exec),
             world,
             // Nobody reads what is denied here, so it just fails.
             filter: Filter::compile(

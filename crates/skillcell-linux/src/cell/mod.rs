@@ -3,6 +3,7 @@
 //! step of both. `init` is what PID 1 becomes.
 
 mod bare;
+mod handover;
 mod idmap;
 mod init;
 mod inside;
@@ -12,6 +13,9 @@ mod spawn;
 mod spec;
 
 pub use crate::mount::{Bind, BindAccess};
+pub use handover::CellShape;
 pub use init::{INIT_ARGV0, init_main};
 pub use spawn::{Cell, Exit, spawn};
-pub use spec::{CellSpec, Exec, Ids, NamespaceSpec, NetworkSpace, Node, Resource, Scratch, World};
+pub use spec::{
+    CellSpec, Exec, Ids, NamespaceSpec, NetworkSpace, Node, Resource, Scratch, Start, World,
+};

@@ -1,6 +1,7 @@
-//! The last steps of the payload: limits, its Landlock domain, its descriptors, and execve.
+//! The last steps of the payload: limits, its Landlock domain, its descriptors, and execve, or the
+//! memory that it goes on with.
 
-use super::spec::{CellSpec, Resource};
+use super::spec::{CellSpec, Exec, Resource, Start};
 use crate::error::{During, LinuxError, Result, Step};
 use crate::{fdpass, landlock_domain, sys};
 use rustix::fd::{AsFd, OwnedFd, RawFd};
@@ -85,17 +86,26 @@ enum Never {}
 
 fn become_payload(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Result<Never> {
     rustix::process::setsid().during(Step::Fork)?;
-    rustix::process::chdir(&spec.exec.cwd).during_at(Step::Open, &spec.exec.cwd)?;
+    let cwd = spec.start.cwd();
+    rustix::process::chdir(cwd).during_at(Step::Open, cwd)?;
     landlock_domain::enter(&spec.domain)?;
     reset_signals();
-    arrange(handshake, wiring)?;
-    hand_over_listener(spec)?;
-    let errno = execve(spec);
-    Err(LinuxError::at(
-        Step::Exec,
-        spec.exec.program.to_string_lossy().as_ref(),
-        errno,
-    ))
+    match &spec.start {
+        Start::Execute(exec) => {
+            arrange(handshake, wiring, &[])?;
+            hand_over_listener(spec)?;
+            let errno = execve(exec);
+            let program = exec.program.to_string_lossy();
+            Err(LinuxError::at(Step::Exec, program.as_ref(), errno))
+        }
+        Start::Resume { stage, .. } => {
+            let image: Vec<&OwnedFd> = stage.descriptors().collect();
+            arrange(handshake, wiring, &image)?;
+            stage.take_signals()?;
+            hand_over_listener(spec)?;
+            stage.jump()
+        }
+    }
 }
 
 /// Installs the filter. From here on calls may wait for the supervisor, who has the listener first.
@@ -114,9 +124,10 @@ fn hand_over_listener(spec: &CellSpec) -> Result<()> {
     Ok(())
 }
 
-/// 0 stdin, 1 stdout, 2 stderr, 3 params, 4 result; nothing else survives.
-fn arrange(handshake: &OwnedFd, wiring: &Wiring) -> Result<()> {
-    let sources = [
+/// 0 stdin, 1 stdout, 2 stderr, 3 params, 4 result; nothing else survives. Of an image, what it is
+/// made from stands behind the handshake, and goes with it.
+fn arrange(handshake: &OwnedFd, wiring: &Wiring, image: &[&OwnedFd]) -> Result<()> {
+    let own = [
         &wiring.stdin,
         &wiring.stdout,
         &wiring.stderr,
@@ -124,9 +135,10 @@ fn arrange(handshake: &OwnedFd, wiring: &Wiring) -> Result<()> {
         &wiring.result,
         handshake,
     ];
-    let mut high = Vec::with_capacity(sources.len());
-    for fd in sources {
-        high.push(rustix::io::fcntl_dupfd_cloexec(fd, SAFE).during(Step::Descriptors)?);
+    let safe = SAFE + image.len() as RawFd;
+    let mut high = Vec::with_capacity(own.len() + image.len());
+    for fd in own.iter().chain(image) {
+        high.push(rustix::io::fcntl_dupfd_cloexec(fd, safe).during(Step::Descriptors)?);
     }
     for (target, fd) in high.iter().enumerate() {
         sys::dup_to(fd.as_fd(), target as RawFd).during(Step::Descriptors)?;
@@ -134,8 +146,9 @@ fn arrange(handshake: &OwnedFd, wiring: &Wiring) -> Result<()> {
     rustix::io::fcntl_setfd(borrow_handshake(), rustix::io::FdFlags::CLOEXEC)
         .during(Step::Descriptors)?;
     // `high` is closed by this as well; forgetting it keeps its destructor from closing twice.
+    let kept = high.len() as u32;
     std::mem::forget(high);
-    sys::close_range(HANDSHAKE as u32 + 1).during(Step::Descriptors)
+    sys::close_range(kept).during(Step::Descriptors)
 }
 
 fn reset_signals() {
@@ -151,15 +164,15 @@ fn reset_signals() {
     }
 }
 
-fn execve(spec: &CellSpec) -> Errno {
+fn execve(exec: &Exec) -> Errno {
     let pointers = |list: &[std::ffi::CString]| -> Vec<*const libc::c_char> {
         list.iter()
             .map(|s| s.as_ptr())
             .chain([std::ptr::null()])
             .collect()
     };
-    let (argv, env) = (pointers(&spec.exec.argv), pointers(&spec.exec.env));
-    // SAFETY: both arrays end in NULL and point at strings that live in `spec`.
-    unsafe { libc::execve(spec.exec.program.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    let (argv, env) = (pointers(&exec.argv), pointers(&exec.env));
+    // SAFETY: both arrays end in NULL and point at strings that live in `exec`.
+    unsafe { libc::execve(exec.program.as_ptr(), argv.as_ptr(), env.as_ptr()) };
     sys::last_errno()
 }

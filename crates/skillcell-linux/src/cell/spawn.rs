@@ -42,10 +42,14 @@ pub struct Cell {
     /// Listeners inside the cell, for the supervisor to serve; none without granted egress.
     pub doors: Vec<OwnedFd>,
     /// What the payload's filter allows, while its listener is still to come.
-    awaited: Option<AllowList>,
-    namespace: bool,
-    lifeline: Option<OwnedFd>,
-    reaped: bool,
+    pub(super) awaited: Option<AllowList>,
+    /// The listener itself, where another process made the cell.
+    pub(super) held: Option<Listener>,
+    pub(super) namespace: bool,
+    pub(super) lifeline: Option<OwnedFd>,
+    /// Another process is its parent, and reaps it.
+    pub(super) foreign: bool,
+    pub(super) reaped: bool,
 }
 
 /// How the payload ended.
@@ -152,6 +156,8 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         dns: None,
         doors: Vec::new(),
         awaited: None,
+        held: None,
+        foreign: false,
         namespace: matches!(spec.world, World::Namespaces(_)),
         lifeline: Some(lifeline),
         reaped: false,
@@ -183,15 +189,36 @@ fn binary_bind() -> Result<Bind> {
     })
 }
 
+/// Where this program was started from a sealed file in memory, that very file: it has no path.
+fn sealed_binary() -> Result<Option<OwnedFd>> {
+    let name = rustix::fs::readlink("/proc/self/exe", Vec::new())
+        .during_at(Step::Init, "/proc/self/exe")?;
+    if !name.to_bytes().starts_with(b"/memfd:") {
+        return Ok(None);
+    }
+    rustix::fs::open(
+        "/proc/self/exe",
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .during_at(Step::Init, "/proc/self/exe")
+    .map(Some)
+}
+
 type Trees = (Option<OwnedFd>, Vec<Option<OwnedFd>>);
 
 /// For a privileged caller: every mount, cloned while it may still reach them.
 fn clone_trees(spec: &CellSpec, binary: &Bind) -> Result<Trees> {
+    let sealed = sealed_binary()?;
     let World::Namespaces(world) = &spec.world else {
-        return Ok((Some(mount::open_exact(&binary.source)?), Vec::new()));
+        let binary = match sealed {
+            Some(sealed) => sealed,
+            None => mount::open_exact(&binary.source)?,
+        };
+        return Ok((Some(binary), Vec::new()));
     };
     if !world.privileged_mounts {
-        return Ok((None, world.nodes.iter().map(|_| None).collect()));
+        return Ok((sealed, world.nodes.iter().map(|_| None).collect()));
     }
     let wants_own = world
         .nodes
@@ -209,7 +236,11 @@ fn clone_trees(spec: &CellSpec, binary: &Bind) -> Result<Trees> {
             _ => None,
         });
     }
-    Ok((Some(clone_tree(binary, None)?), trees))
+    let binary = match sealed {
+        Some(sealed) => sealed,
+        None => clone_tree(binary, None)?,
+    };
+    Ok((Some(binary), trees))
 }
 
 fn write_maps(pid: i32, outside: Ids) -> Result<()> {
@@ -274,11 +305,14 @@ impl Cell {
 
     /// Whether the payload's filter asks a listener.
     pub fn notifies(&self) -> bool {
-        self.awaited.is_some()
+        self.awaited.is_some() || self.held.is_some()
     }
 
     /// The listener of the payload's filter, once; an error is a payload that could not be confined.
     pub fn listener(&mut self) -> Result<Option<Listener>> {
+        if let Some(listener) = self.held.take() {
+            return Ok(Some(listener));
+        }
         let Some(list) = self.awaited.take() else {
             return Ok(None);
         };
@@ -325,6 +359,10 @@ impl Cell {
 
     /// Waits for init to be gone, and with it everything in the cell.
     pub fn reap(&mut self) -> rustix::io::Result<()> {
+        if self.foreign {
+            self.wait_gone()?;
+            self.reaped = true;
+        }
         if !self.reaped {
             loop {
                 match waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED) {
@@ -336,6 +374,19 @@ impl Cell {
             self.reaped = true;
         }
         Ok(())
+    }
+}
+
+impl Cell {
+    /// Init is dead only when everything in its namespace is.
+    fn wait_gone(&self) -> rustix::io::Result<()> {
+        let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        loop {
+            match poll(&mut fds, None) {
+                Err(Errno::INTR) => {}
+                other => return other.map(drop),
+            }
+        }
     }
 }
 

@@ -1,13 +1,15 @@
+use crate::image::Stage;
 use crate::landlock_domain::DomainRules;
 use crate::mount::Bind;
 use crate::seccomp::Filter;
 use rustix::fd::OwnedFd;
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Everything about a cell, decided before the clone: the child only carries it out.
 pub struct CellSpec {
-    pub exec: Exec,
+    pub start: Start,
     pub world: World,
     pub filter: Filter,
     pub domain: DomainRules,
@@ -20,6 +22,25 @@ pub struct CellSpec {
     pub params: OwnedFd,
     /// A folder of a cgroup v2 to be born into.
     pub cgroup: Option<OwnedFd>,
+}
+
+/// What the payload becomes.
+pub enum Start {
+    Execute(Exec),
+    /// A payload that was loaded before, in this folder.
+    Resume {
+        stage: Rc<Stage>,
+        cwd: PathBuf,
+    },
+}
+
+impl Start {
+    pub(super) fn cwd(&self) -> &Path {
+        match self {
+            Start::Execute(exec) => &exec.cwd,
+            Start::Resume { cwd, .. } => cwd,
+        }
+    }
 }
 
 /// The program to run, ready for execve.

@@ -36,17 +36,19 @@ pub struct CgroupUsage {
     pub counts_forks: bool,
 }
 
-/// The cgroup of one call; removed when dropped.
+/// The cgroup of one call; removed when dropped by whom it belongs to.
 #[derive(Debug)]
 pub struct CellCgroup {
-    folders: Vec<Folder>,
+    folders: Vec<CgroupFolder>,
+    borrowed: bool,
 }
 
-#[derive(Debug)]
-struct Folder {
-    path: PathBuf,
-    version: CgroupVersion,
-    controllers: Vec<CgroupController>,
+/// Its folder in one hierarchy.
+#[derive(Debug, Clone)]
+pub struct CgroupFolder {
+    pub path: PathBuf,
+    pub version: CgroupVersion,
+    pub controllers: Vec<CgroupController>,
 }
 
 impl CellCgroup {
@@ -54,13 +56,14 @@ impl CellCgroup {
     pub fn create(facts: &CgroupFacts, name: &str, limits: CgroupLimits) -> Result<CellCgroup> {
         let mut made = CellCgroup {
             folders: Vec::new(),
+            borrowed: false,
         };
         let folder = format!("{PREFIX}{}-{name}", std::process::id());
         for parent in &facts.parents {
             sweep(&parent.path);
             let path = parent.path.join(&folder);
             fs::create_dir(&path).map_err(|e| at(&path, &e))?;
-            made.folders.push(Folder {
+            made.folders.push(CgroupFolder {
                 path,
                 version: parent.version,
                 controllers: parent.controllers.clone(),
@@ -70,6 +73,18 @@ impl CellCgroup {
             folder.set(limits)?;
         }
         Ok(made)
+    }
+
+    /// A look at another process's cgroup, which that one removes.
+    pub fn borrow(folders: Vec<CgroupFolder>) -> CellCgroup {
+        CellCgroup {
+            folders,
+            borrowed: true,
+        }
+    }
+
+    pub fn folders(&self) -> &[CgroupFolder] {
+        &self.folders
     }
 
     /// The v2 folder, to be born into.
@@ -97,7 +112,7 @@ impl CellCgroup {
             .collect()
     }
 
-    fn of(&self, version: CgroupVersion) -> impl Iterator<Item = &Folder> {
+    fn of(&self, version: CgroupVersion) -> impl Iterator<Item = &CgroupFolder> {
         self.folders.iter().filter(move |f| f.version == version)
     }
 
@@ -111,6 +126,9 @@ impl CellCgroup {
 
     /// Removes the folders; the kernel may need a moment after the last process has gone.
     fn remove(&mut self) {
+        if self.borrowed {
+            return;
+        }
         let deadline = Instant::now() + Duration::from_secs(2);
         for folder in self.folders.drain(..) {
             while let Err(error) = fs::remove_dir(&folder.path) {
@@ -123,7 +141,7 @@ impl CellCgroup {
     }
 }
 
-impl Folder {
+impl CgroupFolder {
     fn has(&self, controller: CgroupController) -> bool {
         self.controllers.contains(&controller)
     }

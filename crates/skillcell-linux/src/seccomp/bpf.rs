@@ -63,6 +63,28 @@ pub enum Verdict {
 }
 
 impl AllowList {
+    /// For another process of ours that will answer for it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let bytes = |i: &sock_filter| {
+            let mut b = [0; 8];
+            b[..2].copy_from_slice(&i.code.to_le_bytes());
+            (b[2], b[3]) = (i.jt, i.jf);
+            b[4..].copy_from_slice(&i.k.to_le_bytes());
+            b
+        };
+        self.0.iter().flat_map(bytes).collect()
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> AllowList {
+        let instruction = |b: &[u8]| sock_filter {
+            code: u16::from_le_bytes([b[0], b[1]]),
+            jt: b[2],
+            jf: b[3],
+            k: u32::from_le_bytes([b[4], b[5], b[6], b[7]]),
+        };
+        AllowList(bytes.chunks_exact(8).map(instruction).collect())
+    }
+
     /// By number and registers, which the caller of a waiting call can't change.
     pub fn verdict(&self, nr: i64, args: &[u64; 6]) -> Verdict {
         match evaluate(&self.0, ARCH, nr as u32, args.map(|a| a as u32)) {
@@ -138,7 +160,7 @@ impl Filter {
     }
 
     /// What decides about calls that are handed over.
-    pub(crate) fn list(&self) -> AllowList {
+    pub fn list(&self) -> AllowList {
         self.list.clone()
     }
 

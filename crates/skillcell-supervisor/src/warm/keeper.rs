@@ -1,0 +1,271 @@
+//! One template in the daemon: its nursery, and the cells that wait.
+
+use super::key::Cold;
+use super::sealed::Program;
+use super::wire::{FromNursery, Loaded, Made, ToNursery};
+use crate::{ParamsSource, Request};
+use rustix::fd::OwnedFd;
+use skillcell_backend::Running;
+use skillcell_linux::cell::Cell;
+use skillcell_linux::cgroup::{CellCgroup, CgroupFolder};
+use skillcell_linux::channel::Channel;
+use skillcell_linux::seccomp::AllowList;
+use std::collections::VecDeque;
+use std::process::Child;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a call waits for a cell that is being made.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A cell that waits for its params.
+pub(super) struct Waiting {
+    pub(super) number: u64,
+    pub(super) running: Running,
+    pub(super) params: OwnedFd,
+}
+
+pub(super) struct Keeper {
+    state: Mutex<State>,
+    changed: Condvar,
+    channel: Channel,
+    undertaker: Sender<(u64, Option<Running>)>,
+}
+
+struct State {
+    stage: Stage,
+    waiting: VecDeque<Waiting>,
+    /// Asked for, and not there yet.
+    coming: usize,
+    /// Claimed, and not gone yet.
+    busy: usize,
+    /// Cells to have ahead.
+    ahead: usize,
+    most: usize,
+    next: u64,
+    last_claim: Instant,
+    child: Option<Child>,
+}
+
+enum Stage {
+    Loading,
+    Loaded(Arc<Loaded>),
+    Not(Cold),
+}
+
+impl Keeper {
+    /// Starts the nursery; whether it can load the skill is known later.
+    pub(super) fn start(
+        program: &Program,
+        request: &Request,
+        most: usize,
+    ) -> std::io::Result<Arc<Keeper>> {
+        let (ours, theirs) = Channel::pair().map_err(std::io::Error::other)?;
+        let folder = std::env::current_dir()?;
+        let child = program.start(theirs, &folder)?;
+        let request = Request {
+            params: ParamsSource::None,
+            ..request.clone()
+        };
+        let load = serde_json::to_vec(&ToNursery::Load(Box::new(request)))?;
+        ours.send(&load, &[]).map_err(std::io::Error::other)?;
+        let (undertaker, given_back) = channel();
+        let keeper = Arc::new(Keeper {
+            undertaker,
+            state: Mutex::new(State {
+                stage: Stage::Loading,
+                waiting: VecDeque::new(),
+                coming: 0,
+                busy: 0,
+                ahead: 2.min(most),
+                most,
+                next: 0,
+                last_claim: Instant::now(),
+                child: Some(child),
+            }),
+            changed: Condvar::new(),
+            channel: ours,
+        });
+        let listening = Arc::clone(&keeper);
+        std::thread::Builder::new()
+            .name("keeper".into())
+            .spawn(move || listening.listen())?;
+        // Not an owner: it ends with the last one.
+        let burying = Arc::downgrade(&keeper);
+        std::thread::Builder::new()
+            .name("undertaker".into())
+            .spawn(move || {
+                for (number, running) in given_back {
+                    match burying.upgrade() {
+                        Some(keeper) => keeper.bury(number, running),
+                        None => drop(running),
+                    }
+                }
+            })?;
+        Ok(keeper)
+    }
+
+    fn listen(&self) {
+        while let Ok(Some((bytes, fds))) = self.channel.receive() {
+            let Ok(message) = serde_json::from_slice(&bytes) else {
+                break;
+            };
+            let mut state = self.state();
+            match message {
+                FromNursery::Loaded(loaded) => state.stage = Stage::Loaded(Arc::new(loaded)),
+                FromNursery::Unfit(why) => state.stage = Stage::Not(Cold::Unfit(why)),
+                FromNursery::Failed(_) => state.stage = Stage::Not(Cold::Unprepared),
+                FromNursery::Made(made) => {
+                    state.coming -= 1;
+                    match adopt(&state.stage, made, fds) {
+                        Some(waiting) => state.waiting.push_back(waiting),
+                        None => state.stage = Stage::Not(Cold::NoCell("it came broken".into())),
+                    }
+                }
+                FromNursery::NotMade { why, .. } => {
+                    state.coming -= 1;
+                    state.stage = Stage::Not(Cold::NoCell(why));
+                }
+            }
+            self.ask_for_more(&mut state);
+            self.changed.notify_all();
+        }
+        let mut state = self.state();
+        // What waits rests on a nursery that is gone, and died with it.
+        state.waiting.clear();
+        if !matches!(state.stage, Stage::Not(_)) {
+            state.stage = Stage::Not(Cold::NoCell("its nursery ended".into()));
+        }
+        if let Some(mut child) = state.child.take() {
+            // It has closed its end, so it is on its way out.
+            child.wait().map(drop).unwrap_or(());
+        }
+        self.changed.notify_all();
+    }
+
+    /// A cell for a call of this plan, and what is known of its template.
+    pub(super) fn claim(&self, plan: &str) -> Result<(Waiting, Arc<Loaded>), Cold> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = self.state();
+        state.last_claim = Instant::now();
+        loop {
+            let loaded = match &state.stage {
+                Stage::Loading => return Err(Cold::Loading),
+                Stage::Not(why) => return Err(why.clone()),
+                Stage::Loaded(loaded) => Arc::clone(loaded),
+            };
+            // Made from the same request, but perhaps a moment before something changed.
+            if loaded.plan != plan {
+                return Err(Cold::NoCell("the plan has changed".into()));
+            }
+            if let Some(waiting) = state.waiting.pop_front() {
+                state.busy += 1;
+                return Ok((waiting, loaded));
+            }
+            // Nobody was ahead of demand: be further ahead from now on.
+            if state.coming <= state.ahead {
+                state.ahead = (state.ahead * 2).clamp(2, state.most);
+                self.ask_for_more(&mut state);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Cold::NoCell("none was made in time".into()));
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The call is answered. Its cell has been told to end; when it has, its place is free.
+    pub(super) fn give_back(&self, number: u64, running: Option<Running>) {
+        let waiting = self.undertaker.send((number, running));
+        if waiting.is_err() {
+            self.bury(number, None); // the daemon is on its way out
+        }
+    }
+
+    /// Waits for the end of what was given back, so that nobody else has to.
+    fn bury(&self, number: u64, running: Option<Running>) {
+        if let Some(mut running) = running {
+            // Whatever keeps it from ending: it is dropped, which kills and waits again.
+            running.cell.reap().unwrap_or(());
+        }
+        self.tell(&ToNursery::Done(number));
+        let mut state = self.state();
+        state.busy -= 1;
+        self.ask_for_more(&mut state);
+        self.changed.notify_all();
+    }
+
+    fn ask_for_more(&self, state: &mut State) {
+        if !matches!(state.stage, Stage::Loaded(_)) {
+            return;
+        }
+        while state.waiting.len() + state.coming < state.ahead {
+            state.next += 1;
+            state.coming += 1;
+            self.tell(&ToNursery::Make(state.next));
+        }
+    }
+
+    /// A nursery that can't be told has ended, and its keeper notices.
+    fn tell(&self, what: &ToNursery) {
+        if let Ok(bytes) = serde_json::to_vec(what) {
+            self.channel.send(&bytes, &[]).unwrap_or(());
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn last_claim(&self) -> Instant {
+        self.state().last_claim
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.state().busy > 0
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state().stage, Stage::Not(Cold::NoCell(_)))
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    pub(super) fn image_bytes(&self) -> u64 {
+        match &self.state().stage {
+            Stage::Loaded(loaded) => loaded.image_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Ends the nursery and every cell that waits. Running calls would go too: only when there are
+    /// none.
+    pub(super) fn retire(&self) {
+        self.state().waiting.clear();
+        rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both).unwrap_or(());
+    }
+}
+
+fn adopt(stage: &Stage, made: Made, fds: Vec<OwnedFd>) -> Option<Waiting> {
+    let Stage::Loaded(loaded) = stage else {
+        return None;
+    };
+    let mut fds = fds.into_iter();
+    let params = fds.next()?;
+    let allowed = AllowList::from_bytes(&loaded.allowed);
+    let cell = Cell::adopt(made.shape(), fds.collect(), &allowed).ok()?;
+    let cgroup = made
+        .cgroup
+        .as_ref()
+        .map(|folders| CellCgroup::borrow(folders.iter().map(CgroupFolder::from).collect()));
+    Some(Waiting {
+        number: made.number,
+        running: Running::adopt(cell, cgroup),
+        params,
+    })
+}
