@@ -169,12 +169,17 @@ impl Running {
         Ok((shape, fds, self.cgroup))
     }
 
-    /// A cell that another process made, and without files of the host.
-    pub fn adopt(cell: Cell, cgroup: Option<CellCgroup>) -> Running {
+    /// A cell that another process made.
+    pub fn adopt(
+        cell: Cell,
+        cgroup: Option<CellCgroup>,
+        outputs: Vec<OutputFolder>,
+        shown: Vec<PathBuf>,
+    ) -> Running {
         Running {
             cell,
-            outputs: Vec::new(),
-            shown: Vec::new(),
+            outputs,
+            shown,
             host_scratch: None,
             cgroup,
         }

@@ -6,6 +6,18 @@ use sha2::{Digest as _, Sha256};
 use skillcell_core::Digest;
 
 impl Plan {
+    /// The digest of what holds for every call under the same manifest, policy and flags, whatever
+    /// files its params name.
+    pub fn base_digest(&self) -> Digest {
+        Plan {
+            files: Vec::new(),
+            grants: Vec::new(),
+            denials: Vec::new(),
+            ..self.clone()
+        }
+        .digest()
+    }
+
     /// SHA-256 over the plan as JSON with sorted keys and no spaces. Equal for equal plans, in any
     /// process and build that writes a plan with the same fields.
     pub fn digest(&self) -> Digest {

@@ -5,12 +5,14 @@ use super::sealed::Program;
 use super::wire::{FromNursery, Loaded, Made, ToNursery};
 use crate::{ParamsSource, Request};
 use rustix::fd::OwnedFd;
-use skillcell_backend::Running;
+use skillcell_backend::{OutputFolder, Running};
 use skillcell_linux::cell::Cell;
 use skillcell_linux::cgroup::{CellCgroup, CgroupFolder};
 use skillcell_linux::channel::Channel;
 use skillcell_linux::seccomp::AllowList;
-use std::collections::VecDeque;
+use skillcell_plan::Plan;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -36,14 +38,16 @@ pub(super) struct Keeper {
 struct State {
     stage: Stage,
     waiting: VecDeque<Waiting>,
-    /// Asked for, and not there yet.
-    coming: usize,
+    /// Asked for ahead of calls, and not there yet.
+    ahead_of: BTreeSet<u64>,
     /// Claimed, and not gone yet.
     busy: usize,
     /// Cells to have ahead.
     ahead: usize,
     most: usize,
     next: u64,
+    /// Cells for calls with files, by number, once they are made.
+    ordered: BTreeMap<u64, Option<Result<Waiting, String>>>,
     last_claim: Instant,
     child: Option<Child>,
 }
@@ -76,11 +80,12 @@ impl Keeper {
             state: Mutex::new(State {
                 stage: Stage::Loading,
                 waiting: VecDeque::new(),
-                coming: 0,
+                ahead_of: BTreeSet::new(),
                 busy: 0,
                 ahead: 2.min(most),
                 most,
                 next: 0,
+                ordered: BTreeMap::new(),
                 last_claim: Instant::now(),
                 child: Some(child),
             }),
@@ -111,25 +116,41 @@ impl Keeper {
             let Ok(message) = serde_json::from_slice(&bytes) else {
                 break;
             };
+            let mut nobodys = None;
             let mut state = self.state();
             match message {
                 FromNursery::Loaded(loaded) => state.stage = Stage::Loaded(Arc::new(loaded)),
                 FromNursery::Unfit(why) => state.stage = Stage::Not(Cold::Unfit(why)),
                 FromNursery::Failed(_) => state.stage = Stage::Not(Cold::Unprepared),
                 FromNursery::Made(made) => {
-                    state.coming -= 1;
-                    match adopt(&state.stage, made, fds) {
-                        Some(waiting) => state.waiting.push_back(waiting),
-                        None => state.stage = Stage::Not(Cold::NoCell("it came broken".into())),
+                    let number = made.number;
+                    match (
+                        adopt(&state.stage, made, fds),
+                        state.ahead_of.remove(&number),
+                    ) {
+                        (None, _) => {
+                            state.stage = Stage::Not(Cold::NoCell("it came broken".into()))
+                        }
+                        (Some(waiting), true) => state.waiting.push_back(waiting),
+                        (Some(waiting), false) => match state.ordered.get_mut(&number) {
+                            Some(slot) => *slot = Some(Ok(waiting)),
+                            None => nobodys = Some(waiting),
+                        },
                     }
                 }
-                FromNursery::NotMade { why, .. } => {
-                    state.coming -= 1;
-                    state.stage = Stage::Not(Cold::NoCell(why));
-                }
+                FromNursery::NotMade { number, why } => match state.ordered.get_mut(&number) {
+                    Some(slot) => *slot = Some(Err(why)),
+                    None => state.stage = Stage::Not(Cold::NoCell(why)),
+                },
             }
             self.ask_for_more(&mut state);
             self.changed.notify_all();
+            drop(state);
+            // Whoever ordered it has given up.
+            if let Some(waiting) = nobodys {
+                self.tell(&ToNursery::Done(waiting.number));
+                drop(waiting);
+            }
         }
         let mut state = self.state();
         // What waits rests on a nursery that is gone, and died with it.
@@ -145,7 +166,12 @@ impl Keeper {
     }
 
     /// A cell for a call of this plan, and what is known of its template.
-    pub(super) fn claim(&self, plan: &str) -> Result<(Waiting, Arc<Loaded>), Cold> {
+    pub(super) fn claim(
+        &self,
+        request: &Request,
+        plan: &Plan,
+    ) -> Result<(Waiting, Arc<Loaded>), Cold> {
+        let base = plan.base_digest().to_string();
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.state();
         state.last_claim = Instant::now();
@@ -156,15 +182,18 @@ impl Keeper {
                 Stage::Loaded(loaded) => Arc::clone(loaded),
             };
             // Made from the same request, but perhaps a moment before something changed.
-            if loaded.plan != plan {
+            if loaded.plan != base {
                 return Err(Cold::NoCell("the plan has changed".into()));
+            }
+            if !plan.files.is_empty() {
+                return Ok((self.order(state, request)?, loaded));
             }
             if let Some(waiting) = state.waiting.pop_front() {
                 state.busy += 1;
                 return Ok((waiting, loaded));
             }
             // Nobody was ahead of demand: be further ahead from now on.
-            if state.coming <= state.ahead {
+            if state.ahead_of.len() <= state.ahead {
                 state.ahead = (state.ahead * 2).clamp(2, state.most);
                 self.ask_for_more(&mut state);
             }
@@ -198,14 +227,54 @@ impl Keeper {
         self.changed.notify_all();
     }
 
+    /// One cell for one call, with that call's files in it.
+    fn order<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        request: &Request,
+    ) -> Result<Waiting, Cold> {
+        state.next += 1;
+        let number = state.next;
+        let call = Some(Box::new(request.clone()));
+        let order = serde_json::to_vec(&ToNursery::Make { number, call });
+        let sent = order
+            .map_err(|_| ())
+            .and_then(|o| self.channel.send(&o, &[]).map_err(|_| ()));
+        if sent.is_err() {
+            return Err(Cold::NoCell("the call is too large to be passed on".into()));
+        }
+        state.ordered.insert(number, None);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let over = left.is_zero() || matches!(state.stage, Stage::Not(_));
+            match state.ordered.get_mut(&number).and_then(Option::take) {
+                Some(made) => {
+                    state.ordered.remove(&number);
+                    state.busy += usize::from(made.is_ok());
+                    return made.map_err(Cold::NoCell);
+                }
+                None if over => {
+                    // Should it come after all, it is let go as nobody's.
+                    state.ordered.remove(&number);
+                    return Err(Cold::NoCell("none was made in time".into()));
+                }
+                None => {}
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     fn ask_for_more(&self, state: &mut State) {
         if !matches!(state.stage, Stage::Loaded(_)) {
             return;
         }
-        while state.waiting.len() + state.coming < state.ahead {
+        while state.waiting.len() + state.ahead_of.len() < state.ahead {
             state.next += 1;
-            state.coming += 1;
-            self.tell(&ToNursery::Make(state.next));
+            let number = state.next;
+            state.ahead_of.insert(number);
+            self.tell(&ToNursery::Make { number, call: None });
         }
     }
 
@@ -257,15 +326,20 @@ fn adopt(stage: &Stage, made: Made, fds: Vec<OwnedFd>) -> Option<Waiting> {
     };
     let mut fds = fds.into_iter();
     let params = fds.next()?;
-    let allowed = AllowList::from_bytes(&loaded.allowed);
+    let allowed = AllowList::from_bytes(made.allowed.as_ref().unwrap_or(&loaded.allowed));
     let cell = Cell::adopt(made.shape(), fds.collect(), &allowed).ok()?;
     let cgroup = made
         .cgroup
         .as_ref()
         .map(|folders| CellCgroup::borrow(folders.iter().map(CgroupFolder::from).collect()));
+    let outputs = made.outputs.into_iter().map(|(host, files)| OutputFolder {
+        host,
+        files: files.into_iter().map(PathBuf::into_os_string).collect(),
+    });
+    let outputs = outputs.collect();
     Some(Waiting {
         number: made.number,
-        running: Running::adopt(cell, cgroup),
+        running: Running::adopt(cell, cgroup, outputs, made.shown),
         params,
     })
 }

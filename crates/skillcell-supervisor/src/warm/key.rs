@@ -56,10 +56,6 @@ pub(super) fn key(request: &Request, ready: &Ready) -> Result<Key, Cold> {
             "inspected connections and secrets are made for one call",
         ),
         (
-            !plan.files.is_empty(),
-            "files of the host are mounted for one call",
-        ),
-        (
             request.deps.is_some(),
             "packages given with --deps can change at any time",
         ),
@@ -76,7 +72,7 @@ pub(super) fn key(request: &Request, ready: &Ready) -> Result<Key, Cold> {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     };
-    add(plan.digest().to_string().as_bytes());
+    add(plan.base_digest().to_string().as_bytes());
     add(ready.bundle.root.as_os_str().as_encoded_bytes());
     for (name, value) in &ready.env {
         add(name.as_bytes());

@@ -7,12 +7,15 @@ use crate::{Known, Quiet, Request, prepare};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use skillcell_backend::{Begin, Facts, Launch, Params, Running};
+use skillcell_backend::{BackendError, Begin, Facts, Launch, Params, Running};
 use skillcell_core::HostFacts;
 use skillcell_linux::LinuxError;
 use skillcell_linux::cgroup::CellCgroup;
 use skillcell_linux::channel::Channel;
+use skillcell_linux::seccomp::AllowList;
+use skillcell_plan::Plan;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -54,7 +57,7 @@ fn serve(channel: &Channel, probe: impl FnOnce() -> HostFacts) -> Result<(), Lin
     say(
         channel,
         &FromNursery::Loaded(Loaded {
-            plan: template.ready.plan.digest().to_string(),
+            plan: template.ready.plan.base_digest().to_string(),
             run_id: template.run_id.to_string(),
             image_bytes: template.stage.image().bytes(),
             denials: template.denials.clone(),
@@ -91,18 +94,20 @@ fn serve(channel: &Channel, probe: impl FnOnce() -> HostFacts) -> Result<(), Lin
                         cell.done = true;
                     }
                 }
-                Some(ToNursery::Make(number)) => match make(&template, number, channel) {
-                    Ok((pid, cgroup)) => {
-                        numbers.insert(pid, number);
-                        let cell = Given {
-                            cgroup,
-                            done: false,
-                            gone: false,
-                        };
-                        given.insert(number, cell);
+                Some(ToNursery::Make { number, call }) => {
+                    match make(&template, number, call, channel) {
+                        Ok((pid, cgroup)) => {
+                            numbers.insert(pid, number);
+                            let cell = Given {
+                                cgroup,
+                                done: false,
+                                gone: false,
+                            };
+                            given.insert(number, cell);
+                        }
+                        Err(why) => say(channel, &FromNursery::NotMade { number, why })?,
                     }
-                    Err(why) => say(channel, &FromNursery::NotMade { number, why })?,
-                },
+                }
             }
         }
         given.retain(|_, cell| {
@@ -124,8 +129,14 @@ fn load(request: &Request, host: HostFacts) -> Result<Template, NoTemplate> {
 fn make(
     template: &Template,
     number: u64,
+    call: Option<Box<Request>>,
     channel: &Channel,
 ) -> Result<(u32, Option<CellCgroup>), String> {
+    let plan = match call {
+        None => None,
+        Some(call) => Some(plan_of(template, &call)?),
+    };
+    let plan = plan.as_ref().unwrap_or(&template.ready.plan);
     let name = format!("warm{number}");
     let facts = Facts {
         run_id: &name,
@@ -135,7 +146,7 @@ fn make(
         runtime: &template.trees,
         network: &template.network,
     };
-    let start = || -> Result<(Running, OwnedFd), skillcell_backend::BackendError> {
+    let start = || -> Result<(Running, OwnedFd, AllowList), BackendError> {
         let (reader, writer) = skillcell_linux::pipe_pair()?;
         let launch = Launch {
             begin: Begin::Resume {
@@ -146,12 +157,12 @@ fn make(
             stdin: None,
         };
         let layout = template.layout.clone();
-        let prepared = template
-            .backend
-            .prepare(&template.ready.plan, &facts, layout, launch)?;
-        Ok((prepared.start()?, writer))
+        let prepared = template.backend.prepare(plan, &facts, layout, launch)?;
+        let allowed = prepared.allowed();
+        Ok((prepared.start()?, writer, allowed))
     };
-    let (running, writer) = start().map_err(|e| e.to_string())?;
+    let (running, writer, allowed) = start().map_err(|e| e.to_string())?;
+    let (outputs, shown) = (running.outputs.clone(), running.shown.clone());
     let (shape, cell, cgroup) = running.hand_over().map_err(|e| e.to_string())?;
     let made = FromNursery::Made(Made {
         number,
@@ -160,6 +171,14 @@ fn make(
         dns: shape.dns,
         doors: shape.doors,
         listener: shape.listener,
+        staging: shape.staging,
+        // A folder of the host that is shown changes what sockets are allowed.
+        allowed: (!plan.files.is_empty()).then(|| allowed.to_bytes()),
+        outputs: outputs
+            .into_iter()
+            .map(|o| (o.host, o.files.into_iter().map(PathBuf::from).collect()))
+            .collect(),
+        shown,
         cgroup: cgroup
             .as_ref()
             .map(|c| c.folders().iter().map(Folder::from).collect()),
@@ -169,6 +188,16 @@ fn make(
     let bytes = serde_json::to_vec(&made).map_err(|e| e.to_string())?;
     channel.send(&bytes, &fds).map_err(|e| e.to_string())?;
     Ok((shape.pid, cgroup))
+}
+
+/// The plan of a call with files of its own. All else of it is the template's.
+fn plan_of(template: &Template, call: &Request) -> Result<Plan, String> {
+    let host = template.ready.host.clone();
+    let ready = prepare::prepare(call, host, &mut Known::default()).map_err(|e| e.to_string())?;
+    if ready.plan.base_digest() != template.ready.plan.base_digest() {
+        return Err("the plan has changed".into());
+    }
+    Ok(ready.plan)
 }
 
 fn receive(channel: &Channel) -> Result<Option<ToNursery>, LinuxError> {

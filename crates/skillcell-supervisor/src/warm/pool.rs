@@ -96,7 +96,7 @@ impl Pool {
             .map_err(|_| Cold::Unprepared)?;
         let key = key::key(request, &ready)?;
         let keeper = self.keeper(&key, request)?;
-        let claimed = keeper.claim(&ready.plan.digest().to_string())?;
+        let claimed = keeper.claim(request, &ready.plan)?;
         let run_id = call::new_run_id();
         let skill = ready.plan.skill.clone();
         let mut recorder = None;

@@ -11,8 +11,11 @@ use std::path::PathBuf;
 pub(super) enum ToNursery {
     /// The first message: what to load.
     Load(Box<Request>),
-    /// One more cell, by a number of the daemon's.
-    Make(u64),
+    /// One more cell, by a number of the daemon's; for the files of this call, where it has some.
+    Make {
+        number: u64,
+        call: Option<Box<Request>>,
+    },
     /// The daemon has seen the last of a cell.
     Done(u64),
 }
@@ -56,6 +59,12 @@ pub(super) struct Made {
     pub(super) dns: bool,
     pub(super) doors: usize,
     pub(super) listener: bool,
+    pub(super) staging: usize,
+    /// What its filter allows, where that is not what the template's other cells are allowed.
+    pub(super) allowed: Option<Vec<u8>>,
+    /// Folders of the host that outputs go to, and the files in them.
+    pub(super) outputs: Vec<(PathBuf, Vec<PathBuf>)>,
+    pub(super) shown: Vec<PathBuf>,
     pub(super) cgroup: Option<Vec<Folder>>,
 }
 
@@ -73,7 +82,7 @@ impl Made {
             namespace: true,
             scratch: self.scratch,
             dns: self.dns,
-            staging: 0,
+            staging: self.staging,
             doors: self.doors,
             listener: self.listener,
         }
