@@ -34,7 +34,7 @@ pub use interpreter::{Python, find_program};
 pub use network_view::{NetworkView, network_view};
 pub use params::check_schema;
 pub use prepare::{Dependencies, Known, Ready, dependencies, open_bundle, prepare};
-pub use request::{EnvArg, Interaction, ParamsSource, Quiet, Request};
+pub use request::{EnvArg, Interaction, ParamsSource, Printed, Quiet, Request};
 
 use serde_json::value::RawValue;
 
