@@ -45,7 +45,10 @@ pub fn value() -> Value {
         "type": "object",
         "description": "What `skillcell explain --json` prints: the plan, or `status` and `error`.",
     });
-    let body = json!({"required": true, "content": {"application/json": {"schema": request}}});
+    let body = json!({"required": true, "content": {"application/json": {
+        "schema": request,
+        "examples": {"hello": {"value": {"skill": "hello", "params": {"name": "world"}}}},
+    }}});
     let paths = Route::ALL.map(|route| {
         let (id, summary, content) = match route {
             Route::Run => (

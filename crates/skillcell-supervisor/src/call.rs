@@ -141,6 +141,7 @@ fn execute(
         first,
         recorder: Arc::clone(&recorder),
         signals: signals.as_fd(),
+        ui,
     };
     let mut observed = watch::watch(&mut running, terms).map_err(|e| CallError::Watch(e.into()))?;
     let report = broker.map(Broker::finish).unwrap_or_default();

@@ -5,6 +5,7 @@ use crate::door::View;
 use crate::name_stub::NameStub;
 use crate::observe::{Observer, OwnFolders, Program, Scene, Seen, World};
 use crate::quota::Quota;
+use crate::{Interaction, Printed};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -62,6 +63,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) first: Program,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) signals: BorrowedFd<'a>,
+    /// Who sees what the skill prints, as it comes.
+    pub(crate) ui: &'a dyn Interaction,
 }
 
 /// Runs the loop to the end of the cell. Nothing of it is left when this returns.
@@ -69,7 +72,7 @@ pub(crate) fn watch(running: &mut Running, terms: Terms<'_>) -> rustix::io::Resu
     let started = Instant::now();
     let (limits, signals) = (terms.limits, terms.signals);
     let recorder = Arc::clone(&terms.recorder);
-    let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
+    let mut streams = Streams::new(running, limits.output.bytes() as usize, terms.ui)?;
     let mut names = NameStub::new(running.cell.dns.take(), Arc::clone(&recorder));
     let mut quota = Quota::new(running, limits);
     let mut observer = observe(running, terms)?;
@@ -165,7 +168,7 @@ fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option
 
 fn turn(
     running: &mut Running,
-    streams: &mut Streams,
+    streams: &mut Streams<'_>,
     names: &mut NameStub,
     quota: &mut Quota,
     recorder: &Recorder,
@@ -260,6 +263,8 @@ enum Read {
 
 struct Stream {
     bytes: Vec<u8>,
+    /// How much of it was shown.
+    shown: usize,
     open: bool,
     max: usize,
 }
@@ -268,6 +273,7 @@ impl Stream {
     fn new(max: usize) -> Self {
         Stream {
             bytes: Vec::new(),
+            shown: 0,
             open: true,
             max,
         }
@@ -297,17 +303,18 @@ impl Stream {
     }
 }
 
-struct Streams {
+struct Streams<'u> {
     stdout: Stream,
     stderr: Stream,
     result: Stream,
+    ui: &'u dyn Interaction,
 }
 
 /// Kind and length in front of a result.
 pub(crate) const FRAME_HEADER: usize = 9;
 
-impl Streams {
-    fn new(running: &Running, max: usize) -> rustix::io::Result<Self> {
+impl<'u> Streams<'u> {
+    fn new(running: &Running, max: usize, ui: &'u dyn Interaction) -> rustix::io::Result<Self> {
         for fd in [
             &running.cell.stdout,
             &running.cell.stderr,
@@ -319,6 +326,7 @@ impl Streams {
             stdout: Stream::new(max),
             stderr: Stream::new(max),
             result: Stream::new(max + FRAME_HEADER),
+            ui,
         })
     }
 
@@ -366,12 +374,27 @@ impl Streams {
                 return Ok(Read::Flood);
             }
         }
+        self.show();
         match self.frame_length() {
             Some(length) if length > self.result.max - FRAME_HEADER => Ok(Read::Flood),
             Some(length) if self.result.bytes.len() >= FRAME_HEADER + length => {
                 Ok(Read::WholeResult)
             }
             _ => Ok(Read::More),
+        }
+    }
+
+    /// Shows what the skill has printed since the last time.
+    fn show(&mut self) {
+        let streams = [
+            (Printed::Stdout, &mut self.stdout),
+            (Printed::Stderr, &mut self.stderr),
+        ];
+        for (from, stream) in streams {
+            if stream.shown < stream.bytes.len() {
+                self.ui.output(from, &stream.bytes[stream.shown..]);
+                stream.shown = stream.bytes.len();
+            }
         }
     }
 
@@ -388,6 +411,7 @@ impl Streams {
                 flooded |= stream.read(fd)?;
             }
         }
+        self.show();
         Ok(flooded)
     }
 }

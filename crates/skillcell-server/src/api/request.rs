@@ -97,6 +97,7 @@ pub struct RunRequest {
     pub environment: Option<BTreeMap<String, HostText>>,
     /// The folder that relative paths start from; the daemon's where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "absolute")]
     pub folder: Option<HostText>,
 }
 
@@ -337,6 +338,21 @@ fn environment(generator: &mut SchemaGenerator) -> Schema {
         "type": ["object", "null"],
         "propertyNames": {"pattern": "^[^=\\x00]+$"},
         "additionalProperties": value,
+    })
+}
+
+fn absolute(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            {"type": "null"},
+            {"type": "string", "pattern": "^/[^\\x00]*$"},
+            {
+                "type": "array",
+                "minItems": 1,
+                "prefixItems": [{"const": 47}],
+                "items": {"type": "integer", "minimum": 1, "maximum": 255},
+            },
+        ],
     })
 }
 
