@@ -84,6 +84,11 @@ impl Child {
         self.inner.id()
     }
 
+    /// What it has said on stdout so far.
+    pub fn said(&mut self) -> String {
+        read_all(&mut self.stdout)
+    }
+
     /// What it has said on stderr so far.
     pub fn complaints(&mut self) -> String {
         read_all(&mut self.stderr)

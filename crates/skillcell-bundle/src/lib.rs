@@ -19,5 +19,5 @@ pub use bundle::{Bundle, BundleKind};
 pub use description::Description;
 pub use digest::Fingerprint;
 pub use error::{BundleError, Class};
-pub use locate::{SearchPath, locate};
+pub use locate::{SearchPath, list, locate};
 pub use site_packages::site_packages_of_prefix;

@@ -7,6 +7,7 @@ use crate::BundleError;
 use crate::site_packages::{bundled_skills, site_packages_of_prefix};
 use skillcell_core::SkillId;
 use skillcell_manifest::edit_distance;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -124,21 +125,36 @@ fn similar(reference: &str, search: &SearchPath) -> Vec<String> {
 
 /// Ids of the skills in the search path, at one and two levels.
 fn ids(search: &SearchPath) -> Vec<String> {
-    let mut ids = Vec::new();
+    found(search).into_iter().map(|(id, _)| id).collect()
+}
+
+/// The skills of the search path by their ids, each from the first folder that has it.
+pub fn list(search: &SearchPath) -> BTreeMap<String, PathBuf> {
+    let mut skills = BTreeMap::new();
+    for (id, folder) in found(search) {
+        if SkillId::parse(&id).is_ok() {
+            skills.entry(id).or_insert(folder);
+        }
+    }
+    skills
+}
+
+fn found(search: &SearchPath) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
     for folder in &search.folders {
         for (name, path) in folders_in(folder) {
             if is_skill(&path) {
-                ids.push(name);
+                found.push((name, path));
                 continue;
             }
             let below = folders_in(&path)
                 .into_iter()
                 .filter(|(_, path)| is_skill(path));
-            ids.extend(below.map(|(skill, _)| format!("{name}/{skill}")));
+            found.extend(below.map(|(skill, path)| (format!("{name}/{skill}"), path)));
         }
     }
-    ids.truncate(MAX_CANDIDATES);
-    ids
+    found.truncate(MAX_CANDIDATES);
+    found
 }
 
 fn folders_in(folder: &Path) -> Vec<(String, PathBuf)> {

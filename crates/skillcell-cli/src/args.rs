@@ -3,6 +3,7 @@
 use crate::args_audit::AuditArgs;
 use crate::args_deps::DepsArgs;
 use crate::args_policy::PolicyArgs;
+use crate::args_serve::ServeArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use skillcell_core::{AuditLevel, ByteSize, Control, EnvName, Isolation, Timeout};
 use skillcell_supervisor::EnvArg;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Install, list and remove the packages that skills need
     Deps(DepsArgs),
+    /// Serve calls over HTTP, on a unix socket and over TCP
+    Serve(Box<ServeArgs>),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -135,6 +138,10 @@ pub(crate) struct RunArgs {
     /// Print the whole envelope as JSON: status, result, denials, receipt, usage
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Have a daemon make the call: the one at SOCKET, or this user's own
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
+    pub(crate) daemon: Option<Option<PathBuf>>,
 
     /// Count a call that succeeded in spite of denials as denied
     #[arg(long)]

@@ -6,6 +6,7 @@ mod args_audit_export;
 mod args_audit_query;
 mod args_deps;
 mod args_policy;
+mod args_serve;
 mod commands;
 mod output;
 mod post;

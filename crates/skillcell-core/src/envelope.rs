@@ -31,7 +31,7 @@ impl Status {
 }
 
 /// The whole outcome of one call. `R` is the result as JSON.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope<R> {
     pub run_id: RunId,
     pub skill: SkillRef,
@@ -43,11 +43,11 @@ pub struct Envelope<R> {
     pub usage: Usage,
     pub audit: AuditRef,
     /// Captured output of the skill, present with `--show-output` or when the call failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Captured>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Captured {
     pub stdout: String,
     pub stderr: String,
@@ -61,7 +61,7 @@ pub struct SkillRef {
     pub digest: Option<Digest>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     pub code: Reason,
     pub message: String,
@@ -77,7 +77,7 @@ pub struct Usage {
     pub bytes_in: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRef {
     pub log: Option<String>,
     pub events: u64,

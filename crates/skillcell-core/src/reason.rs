@@ -78,6 +78,12 @@ pub enum Reason {
     BackendUnavailable,
     /// The record of the call can't be written.
     AuditUnavailable,
+    /// No daemon answers where one was asked for.
+    DaemonUnavailable,
+    /// The daemon has as many calls as it takes, or is about to end.
+    Busy,
+    /// Something that this caller may not ask of a daemon.
+    CallerNotAllowed,
     // The skill.
     SkillException,
     SkillReportedError,
@@ -140,6 +146,9 @@ impl Reason {
             Reason::ControlUnavailable => "control_unavailable",
             Reason::BackendUnavailable => "backend_unavailable",
             Reason::AuditUnavailable => "audit_unavailable",
+            Reason::DaemonUnavailable => "daemon_unavailable",
+            Reason::Busy => "busy",
+            Reason::CallerNotAllowed => "caller_not_allowed",
             Reason::SkillException => "skill_exception",
             Reason::SkillReportedError => "skill_reported_error",
             Reason::SkillExit => "skill_exit",

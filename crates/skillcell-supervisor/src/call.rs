@@ -143,6 +143,7 @@ fn execute(
         signals: signals.as_fd(),
         at_rest: None,
         ending: watch::Ending::Complete,
+        ui,
     };
     let scene = Scene {
         request,

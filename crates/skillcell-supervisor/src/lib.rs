@@ -35,7 +35,7 @@ pub use interpreter::{Python, find_program};
 pub use network_view::{NetworkView, network_view};
 pub use params::check_schema;
 pub use prepare::{Dependencies, Known, Ready, dependencies, open_bundle, prepare};
-pub use request::{Caller, EnvArg, Interaction, ParamsSource, Quiet, Request};
+pub use request::{Caller, EnvArg, Interaction, ParamsSource, Printed, Quiet, Request};
 pub use warm::{Cold, NURSERY_ARGV0, Pool, PoolCounts, PoolTerms, nursery_main};
 
 use serde_json::value::RawValue;

@@ -21,15 +21,16 @@ pub(crate) fn read(source: &ParamsSource) -> Result<Option<Value>, CallError> {
             let file = std::fs::File::open(path).map_err(error)?;
             (bounded(file).map_err(error)?, path.display().to_string())
         }
-        ParamsSource::Stdin => {
+        ParamsSource::Stdin | ParamsSource::StdinWas(_) => {
+            let text = match source {
+                ParamsSource::StdinWas(bytes) => bounded(bytes.as_slice()),
+                _ => bounded(std::io::stdin().lock()),
+            };
             let error = |source| CallError::ParamsFile {
                 path: "standard input".into(),
                 source,
             };
-            (
-                bounded(std::io::stdin().lock()).map_err(error)?,
-                "standard input".to_owned(),
-            )
+            (text.map_err(error)?, "standard input".to_owned())
         }
     };
     let value: Value = serde_json::from_str(&text).map_err(|e| {

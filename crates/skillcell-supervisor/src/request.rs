@@ -69,6 +69,8 @@ pub enum ParamsSource {
     Text(String),
     File(PathBuf),
     Stdin,
+    /// What somebody else has read from the caller's standard input.
+    StdinWas(Vec<u8>),
 }
 
 /// `--env NAME` takes the caller's value, `--env NAME=VALUE` gives one.
@@ -83,6 +85,15 @@ pub trait Interaction {
     fn stage(&self, text: &str);
     fn line(&self, text: &str);
     fn warn(&self, text: &str);
+    /// What the skill has just printed. The cell waits meanwhile, so this must not.
+    fn output(&self, _: Printed, _: &[u8]) {}
+}
+
+/// Where a skill printed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    Stdout,
+    Stderr,
 }
 
 /// Tells nobody anything.

@@ -5,6 +5,7 @@ use crate::door::View;
 use crate::name_stub::NameStub;
 use crate::observe::{Observer, OwnFolders, Program, Scene, Seen, World};
 use crate::quota::Quota;
+use crate::{Interaction, Printed};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -62,6 +63,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) first: Option<Program>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) signals: BorrowedFd<'a>,
+    /// Who sees what the skill prints, as it comes.
+    pub(crate) ui: &'a dyn Interaction,
     /// Called when there is a whole result, before the cell is taken down.
     pub(crate) at_rest: Option<&'a mut dyn FnMut(&Running)>,
     pub(crate) ending: Ending,
@@ -83,7 +86,7 @@ pub(crate) fn watch(running: &mut Running, mut terms: Terms<'_>) -> rustix::io::
     let (limits, signals, ending) = (terms.limits, terms.signals, terms.ending);
     let at_rest = terms.at_rest.take();
     let recorder = Arc::clone(&terms.recorder);
-    let mut streams = Streams::new(running, limits.output.bytes() as usize)?;
+    let mut streams = Streams::new(running, limits.output.bytes() as usize, terms.ui)?;
     let mut names = NameStub::new(running.cell.dns.take(), Arc::clone(&recorder));
     let mut quota = Quota::new(running, limits);
     let mut observer = observe(running, terms)?;
@@ -185,7 +188,7 @@ fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option
 
 fn turn(
     running: &mut Running,
-    streams: &mut Streams,
+    streams: &mut Streams<'_>,
     names: &mut NameStub,
     quota: &mut Quota,
     recorder: &Recorder,
@@ -280,6 +283,8 @@ enum Read {
 
 struct Stream {
     bytes: Vec<u8>,
+    /// How much of it was shown.
+    shown: usize,
     open: bool,
     max: usize,
 }
@@ -288,6 +293,7 @@ impl Stream {
     fn new(max: usize) -> Self {
         Stream {
             bytes: Vec::new(),
+            shown: 0,
             open: true,
             max,
         }
@@ -317,17 +323,18 @@ impl Stream {
     }
 }
 
-struct Streams {
+struct Streams<'u> {
     stdout: Stream,
     stderr: Stream,
     result: Stream,
+    ui: &'u dyn Interaction,
 }
 
 /// Kind and length in front of a result.
 pub(crate) const FRAME_HEADER: usize = 9;
 
-impl Streams {
-    fn new(running: &Running, max: usize) -> rustix::io::Result<Self> {
+impl<'u> Streams<'u> {
+    fn new(running: &Running, max: usize, ui: &'u dyn Interaction) -> rustix::io::Result<Self> {
         for fd in [
             &running.cell.stdout,
             &running.cell.stderr,
@@ -339,6 +346,7 @@ impl Streams {
             stdout: Stream::new(max),
             stderr: Stream::new(max),
             result: Stream::new(max + FRAME_HEADER),
+            ui,
         })
     }
 
@@ -386,6 +394,7 @@ impl Streams {
                 return Ok(Read::Flood);
             }
         }
+        self.show();
         match self.frame_length() {
             Some(length) if length > self.result.max - FRAME_HEADER => Ok(Read::Flood),
             Some(length) if self.result.bytes.len() >= FRAME_HEADER + length => {
@@ -398,6 +407,20 @@ impl Streams {
     fn result_is_whole(&self) -> bool {
         self.frame_length()
             .is_some_and(|length| self.result.bytes.len() >= FRAME_HEADER + length)
+    }
+
+    /// Shows what the skill has printed since the last time.
+    fn show(&mut self) {
+        let streams = [
+            (Printed::Stdout, &mut self.stdout),
+            (Printed::Stderr, &mut self.stderr),
+        ];
+        for (from, stream) in streams {
+            if stream.shown < stream.bytes.len() {
+                self.ui.output(from, &stream.bytes[stream.shown..]);
+                stream.shown = stream.bytes.len();
+            }
+        }
     }
 
     fn frame_length(&self) -> Option<usize> {
@@ -413,6 +436,7 @@ impl Streams {
                 flooded |= stream.read(fd)?;
             }
         }
+        self.show();
         Ok(flooded)
     }
 }

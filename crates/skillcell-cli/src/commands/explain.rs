@@ -32,7 +32,8 @@ pub(crate) fn explain(args: ExplainArgs) -> ExitCode {
     }
 }
 
-fn as_json(found: &Explanation, description: Description) -> Value {
+/// Also what a daemon answers.
+pub(super) fn as_json(found: &Explanation, description: Description) -> Value {
     let manifest = &found.bundle.manifest;
     let interpreter = match &found.interpreter {
         Interprets::Program(path) => json!({"path": path.to_string_lossy()}),

@@ -3,12 +3,14 @@
 mod audit;
 mod check;
 mod completions;
+mod daemon;
 mod deps;
 mod doctor;
 mod explain;
 mod policy;
 mod run;
 mod schema;
+mod serve;
 
 use crate::args::{Cli, Command};
 use std::process::ExitCode;
@@ -24,5 +26,6 @@ pub(crate) fn dispatch(cli: Cli) -> ExitCode {
         Command::Policy(args) => policy::policy(args.command),
         Command::Audit(args) => audit::audit(args.command),
         Command::Deps(args) => deps::deps(args.command),
+        Command::Serve(args) => serve::serve(*args),
     }
 }

@@ -1,4 +1,5 @@
 use crate::args::{CallArgs, RunArgs};
+use crate::commands::daemon;
 use crate::output;
 use skillcell_core::Status;
 use skillcell_supervisor::{Outcome, ParamsSource, Request};
@@ -13,7 +14,10 @@ pub(crate) fn run(args: RunArgs) -> ExitCode {
         ..request(args.call)
     };
     let ui = output::Terminal::new(args.json);
-    let mut outcome = skillcell_supervisor::run(&request, skillcell_linux::probe::quick(), &ui);
+    let mut outcome = match args.daemon {
+        Some(socket) => daemon::run(socket, request, args.show_output, &ui),
+        None => skillcell_supervisor::run(&request, skillcell_linux::probe::quick(), &ui),
+    };
     ui.finish();
     if args.json {
         // What a skill printed is part of the envelope on request, or when it explains a failure.

@@ -91,6 +91,7 @@ pub(super) fn run(
         first: None,
         recorder: Arc::clone(&recorder),
         signals: cancel,
+        ui,
         at_rest: None,
         ending: watch::Ending::Answered,
     };

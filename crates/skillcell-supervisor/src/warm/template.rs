@@ -142,6 +142,7 @@ pub(super) fn load(
             first,
             recorder: Arc::clone(&recorder),
             signals: signals.as_fd(),
+            ui,
             at_rest: Some(&mut take),
             ending: watch::Ending::Complete,
         };
