@@ -1,7 +1,7 @@
 //! Runs a call and gives its envelope, whatever happens.
 
 use crate::door;
-use crate::observe::{OwnFolders, Program, World};
+use crate::observe::{Observer, OwnFolders, Program, World};
 use crate::program::{self, Input};
 use crate::watch::{self, End};
 use crate::{
@@ -119,6 +119,9 @@ fn execute(
             .map(|a| a.to_bytes().to_vec())
             .collect(),
     };
+    let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
+    let made = prepared.make()?;
+    // From here on while the cell's init mounts: what has to be there before the skill starts.
     let opening = record::Opening {
         request,
         plan: &mut ready.plan,
@@ -129,8 +132,11 @@ fn execute(
     };
     let recorder = Arc::new(record::open(opening, ui)?);
     *started = Some(Arc::clone(&recorder));
-    let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
-    let mut running = prepared.start()?;
+    let observer = match made.notifies() {
+        true => Some(Observer::start().map_err(CallError::Watch)?),
+        false => None,
+    };
+    let mut running = made.start()?;
     let (broker, view) = door.open(&mut running, &recorder)?.unzip();
     let terms = watch::Terms {
         limits: &ready.plan.limits,
@@ -140,6 +146,7 @@ fn execute(
         own,
         first,
         recorder: Arc::clone(&recorder),
+        observer,
         signals: signals.as_fd(),
     };
     let mut observed = watch::watch(&mut running, terms).map_err(|e| CallError::Watch(e.into()))?;
