@@ -150,9 +150,32 @@ claim! {
             let probe = Probe::new(code).args(json!({"file": file}));
             // Not every file system has attributes of users, and not every user may write them.
             if !code.contains("setxattr") || probe.run_plain(cell)["reached"] == true {
-                cell.assert_stops_with(&probe, |call| call.read(&file));
+                let outcome = cell.assert_stops_with(&probe, |call| call.read(&file));
+                match cell.level {
+                    Level::Sandbox => outcome.assert_denial("filesystem", "file.txt"),
+                    Level::Process => outcome.assert_denial("syscall", ""),
+                };
             }
         }
+    }
+}
+
+claim! {
+    fn modes_and_times_of_files_in_scratch_are_the_skill_s_own(cell) {
+        if cell.level == Level::Process {
+            return; // not promised there: the call that changes them is denied everywhere
+        }
+        let seen = cell.probe_value(&Probe::new("
+import os
+path = '/scratch/own'
+fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+os.fchmod(fd, 0o640)
+os.utime(fd, (1, 1))
+os.chmod(path, 0o751)
+os.utime(path, (2, 2))
+value = [oct(os.stat(path).st_mode & 0o777), os.stat(path).st_mtime]
+"));
+        assert_eq!(seen, json!(["0o751", 2.0]));
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::BackendError;
 use rustix::fd::OwnedFd;
 use skillcell_core::HostFacts;
-use skillcell_linux::cell::{Cell, CellShape, CellSpec, spawn};
+use skillcell_linux::cell::{self, Cell, CellShape, CellSpec};
 use skillcell_linux::cgroup::{CellCgroup, CgroupUsage};
 use skillcell_linux::image::Stage;
 use skillcell_linux::seccomp::AllowList;
@@ -128,6 +128,12 @@ pub struct Prepared {
     pub(crate) host_staging: Vec<OwnedFd>,
 }
 
+/// A cell that is being made, in which nothing of the skill runs until it is started.
+pub struct Made {
+    prepared: Prepared,
+    cell: cell::Made,
+}
+
 /// A cell in which the skill runs.
 pub struct Running {
     pub cell: Cell,
@@ -145,18 +151,35 @@ impl Prepared {
         self.spec.filter.list()
     }
 
-    /// The process must be single-threaded.
+    /// Makes the cell, and doesn't wait until it is made. The process must be single-threaded.
+    pub fn make(self) -> Result<Made, BackendError> {
+        let cell = cell::make(&self.spec, self.cgroup.as_ref())?;
+        Ok(Made {
+            prepared: self,
+            cell,
+        })
+    }
+}
+
+impl Made {
+    /// Whether somebody will have to answer for what the skill does.
+    pub fn notifies(&self) -> bool {
+        self.cell.notifies()
+    }
+
+    /// Lets the skill start.
     pub fn start(self) -> Result<Running, BackendError> {
-        let mut cell = spawn(&self.spec, self.cgroup.as_ref())?;
-        if !self.host_staging.is_empty() {
-            cell.staging = self.host_staging;
+        let Made { prepared, cell } = self;
+        let mut cell = cell.start()?;
+        if !prepared.host_staging.is_empty() {
+            cell.staging = prepared.host_staging;
         }
         Ok(Running {
             cell,
-            outputs: self.outputs,
-            shown: self.shown,
-            host_scratch: self.host_scratch,
-            cgroup: self.cgroup,
+            outputs: prepared.outputs,
+            shown: prepared.shown,
+            host_scratch: prepared.host_scratch,
+            cgroup: prepared.cgroup,
         })
     }
 }

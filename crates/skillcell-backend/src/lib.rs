@@ -1,7 +1,7 @@
 //! Makes cells from plans, one module per kind of cell. A backend receives a plan, never a policy.
 //!
-//! A call's life is in the types: a [`Plan`] is prepared to a [`Prepared`], which is started to a
-//! [`Running`] cell. Nothing of the skill has run before that.
+//! A call's life is in the types: a [`Plan`] is prepared to a [`Prepared`], made to a [`Made`] cell,
+//! and started to a [`Running`] one. Nothing of the skill has run before that.
 
 mod error;
 mod launch;
@@ -11,7 +11,7 @@ mod sandbox;
 
 pub use error::BackendError;
 pub use launch::{
-    Begin, Facts, Launch, Layout, Network, OutputFolder, Params, Prepared, Program, Running,
+    Begin, Facts, Launch, Layout, Made, Network, OutputFolder, Params, Prepared, Program, Running,
     StagedFolder, Trust,
 };
 pub use process::staged_outputs;

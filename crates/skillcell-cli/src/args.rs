@@ -7,6 +7,7 @@ use crate::args_serve::ServeArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use skillcell_core::{AuditLevel, ByteSize, Control, EnvName, Isolation, Timeout};
 use skillcell_supervisor::EnvArg;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Run untrusted AI-agent skills, each call in its own cell.
@@ -23,6 +24,36 @@ use std::path::PathBuf;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Parses the command line. Describing every command costs more than starting most calls, so a
+    /// `run` without anything to say about it is parsed by its own description alone.
+    pub(crate) fn from_words(words: &[OsString]) -> Result<Cli, clap::Error> {
+        if words.get(1).is_some_and(|word| word == "run")
+            && let Ok(RunOnly {
+                command: OnlyCommand::Run(args),
+            }) = RunOnly::try_parse_from(words)
+        {
+            return Ok(Cli {
+                command: Command::Run(args),
+            });
+        }
+        Cli::try_parse_from(words)
+    }
+}
+
+/// Part of [`Cli`], with the same arguments. Its messages are never shown.
+#[derive(Parser)]
+#[command(name = "skillcell", version, propagate_version = true)]
+struct RunOnly {
+    #[command(subcommand)]
+    command: OnlyCommand,
+}
+
+#[derive(Subcommand)]
+enum OnlyCommand {
+    Run(Box<RunArgs>),
 }
 
 #[derive(Debug, Subcommand)]

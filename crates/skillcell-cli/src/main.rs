@@ -15,21 +15,26 @@ mod sink;
 mod table;
 mod when;
 
-use clap::Parser;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // A cell's PID 1 is this binary again; it does nothing else.
-    let argv: Vec<String> = std::env::args_os()
-        .map(|a| a.to_string_lossy().into_owned())
-        .collect();
-    if argv.first().map(String::as_str) == Some(skillcell_linux::cell::INIT_ARGV0) {
-        skillcell_linux::cell::init_main(&argv[1..]);
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if words
+        .first()
+        .is_some_and(|word| word == skillcell_linux::cell::INIT_ARGV0)
+    {
+        let args = words[1..].iter().map(|w| w.to_string_lossy().into_owned());
+        skillcell_linux::cell::init_main(&args.collect::<Vec<String>>());
     }
-    if argv.first().map(String::as_str) == Some(skillcell_supervisor::NURSERY_ARGV0) {
+    if words
+        .first()
+        .is_some_and(|word| word == skillcell_supervisor::NURSERY_ARGV0)
+    {
         return skillcell_supervisor::nursery_main(skillcell_linux::probe::quick);
     }
-    match args::Cli::try_parse() {
+    match args::Cli::from_words(&words) {
         Ok(cli) => commands::dispatch(cli),
         Err(error) => output::usage_error(&error),
     }

@@ -20,6 +20,8 @@ pub(crate) const MAX_FDS: usize = 200;
 pub(crate) enum Message {
     /// Supervisor to child: the maps and cgroup are in place.
     Go,
+    /// Supervisor to child: everything that has to come before the payload has been done.
+    Start,
     /// Child to supervisor: the cell is made; the descriptors that it hands over.
     Ready(Vec<OwnedFd>),
     /// Child to supervisor: a step failed; nothing of the skill has run.
@@ -29,9 +31,14 @@ pub(crate) enum Message {
 const GO: u8 = 1;
 const READY: u8 = 2;
 const FAILED: u8 = 3;
+const START: u8 = 4;
 
 pub(crate) fn send_go(socket: impl AsFd) -> Result<()> {
     send(socket, &[GO], &[])
+}
+
+pub(crate) fn send_start(socket: impl AsFd) -> Result<()> {
+    send(socket, &[START], &[])
 }
 
 pub(crate) fn send_ready(socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> Result<()> {
@@ -100,6 +107,7 @@ pub(crate) fn receive(socket: impl AsFd) -> Result<Option<Message>> {
     match body {
         [] => Ok(None),
         [GO] => Ok(Some(Message::Go)),
+        [START] => Ok(Some(Message::Start)),
         [READY] => Ok(Some(Message::Ready(fds))),
         [FAILED, step, a, b, c, d, path @ ..] => {
             use std::os::unix::ffi::OsStringExt;

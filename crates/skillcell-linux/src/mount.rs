@@ -7,7 +7,7 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A host path that the cell sees.
 #[derive(Debug, Clone)]
@@ -119,7 +119,7 @@ pub(crate) fn open_exact(path: &Path) -> Result<OwnedFd> {
     .during_at(Step::Open, path)
 }
 
-/// The root being built.
+/// The root being built. It is the working folder as well.
 pub(crate) struct NewRoot {
     fd: OwnedFd,
 }
@@ -148,6 +148,8 @@ impl NewRoot {
             fsmount(fs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).during(Step::NewRoot)?;
         move_mount(&fd, "", CWD, "/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .during(Step::NewRoot)?;
+        // For calls that know no other folder to start from.
+        rustix::process::fchdir(&fd).during(Step::NewRoot)?;
         Ok(NewRoot { fd })
     }
 
@@ -157,25 +159,19 @@ impl NewRoot {
 
     /// Creates a folder and those above it; fine if it is there.
     pub(crate) fn dir(&self, path: &Path) -> Result<()> {
-        let mut so_far = PathBuf::new();
-        for component in path.components() {
-            let Component::Normal(name) = component else {
-                continue;
-            };
-            so_far.push(name);
-            match rustix::fs::mkdirat(&self.fd, &so_far, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(LinuxError::at(Step::Create, path, errno)),
+        self.below(path, |at| {
+            match rustix::fs::mkdirat(&self.fd, at, Mode::from_raw_mode(0o755)) {
+                Err(Errno::EXIST) => Ok(()),
+                other => other,
             }
-        }
-        Ok(())
+        })
     }
 
     pub(crate) fn file(&self, path: &Path, content: &[u8]) -> Result<()> {
-        self.parent(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let fd = rustix::fs::openat(&self.fd, relative(path), flags, Mode::from_raw_mode(0o644))
-            .during_at(Step::Create, path)?;
+        let fd = self.below(path, |at| {
+            rustix::fs::openat(&self.fd, at, flags, Mode::from_raw_mode(0o644))
+        })?;
         let mut written = 0;
         while written < content.len() {
             written += rustix::io::write(&fd, &content[written..]).during_at(Step::Create, path)?;
@@ -184,8 +180,20 @@ impl NewRoot {
     }
 
     pub(crate) fn symlink(&self, path: &Path, to: &Path) -> Result<()> {
-        self.parent(path)?;
-        rustix::fs::symlinkat(to, &self.fd, relative(path)).during_at(Step::Create, path)
+        self.below(path, |at| rustix::fs::symlinkat(to, &self.fd, at))
+    }
+
+    /// Makes something at a path; the folder that it is in is there already for most.
+    fn below<T>(&self, path: &Path, make: impl Fn(&Path) -> rustix::io::Result<T>) -> Result<T> {
+        let at = relative(path);
+        let made = match (make(at), path.parent()) {
+            (Err(Errno::NOENT), Some(parent)) if parent != path => {
+                self.dir(parent)?;
+                make(at)
+            }
+            (made, _) => made,
+        };
+        made.during_at(Step::Create, path)
     }
 
     /// Puts a detached tree at `target`, which is created to fit.
@@ -214,27 +222,14 @@ impl NewRoot {
         self.attach(&tree, target)
     }
 
-    /// As `rebind`, over something that is there already and of the same kind.
+    /// As `rebind`, over something that is there already and of the same kind. In one call, because
+    /// a cell has dozens of them.
     pub(crate) fn cover(&self, with: &Path, target: &Path) -> Result<()> {
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        let tree = open_tree(&self.fd, relative(with), flags).during_at(Step::Mount, target)?;
-        move_mount(
-            &tree,
-            "",
-            &self.fd,
-            relative(target),
-            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-        )
-        .during_at(Step::Mount, target)
-    }
-
-    fn parent(&self, path: &Path) -> Result<()> {
-        path.parent().map_or(Ok(()), |parent| self.dir(parent))
+        rustix::mount::mount_bind(relative(with), relative(target)).during_at(Step::Mount, target)
     }
 
     /// Makes the new root the root, drops the old one, and makes the root folder itself read-only.
     pub(crate) fn enter(self) -> Result<()> {
-        rustix::process::fchdir(&self.fd).during(Step::Pivot)?;
         rustix::process::pivot_root(".", ".").during(Step::Pivot)?;
         // The old root is now stacked under the current directory.
         rustix::mount::unmount(".", rustix::mount::UnmountFlags::DETACH).during(Step::Pivot)?;

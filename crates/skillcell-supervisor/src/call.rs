@@ -1,7 +1,7 @@
 //! Runs a call and gives its envelope, whatever happens.
 
 use crate::door;
-use crate::observe::{OwnFolders, Program, World};
+use crate::observe::{Observer, OwnFolders, Program, World};
 use crate::program::{self, Input, Purpose};
 use crate::watch::{self, End};
 use crate::{
@@ -117,6 +117,9 @@ fn execute(
     let world = world(&ready.plan, &layout, &moves);
     let own = own_folders(&ready, &layout, trees.clone());
     let first = first_program(&launch);
+    let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
+    let made = prepared.make()?;
+    // From here on while the cell's init mounts: what has to be there before the skill starts.
     let opening = record::Opening {
         request,
         plan: &mut ready.plan,
@@ -128,8 +131,11 @@ fn execute(
     };
     let recorder = Arc::new(record::open(opening, ui)?);
     *started = Some(Arc::clone(&recorder));
-    let prepared = backend.prepare(&ready.plan, &facts, layout, launch)?;
-    let mut running = prepared.start()?;
+    let observer = match made.notifies() {
+        true => Some(Observer::start().map_err(CallError::Watch)?),
+        false => None,
+    };
+    let mut running = made.start()?;
     let (broker, view) = door.open(&mut running, &recorder)?.unzip();
     let limits = ready.plan.limits.clone();
     let terms = watch::Terms {
@@ -140,6 +146,7 @@ fn execute(
         own,
         first,
         recorder: Arc::clone(&recorder),
+        observer,
         signals: signals.as_fd(),
         at_rest: None,
         ending: watch::Ending::Complete,

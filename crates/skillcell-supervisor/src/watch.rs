@@ -62,6 +62,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) own: OwnFolders,
     pub(crate) first: Option<Program>,
     pub(crate) recorder: Arc<Recorder>,
+    /// Where the payload's filter notifies.
+    pub(crate) observer: Option<Observer>,
     pub(crate) signals: BorrowedFd<'a>,
     /// Who sees what the skill prints, as it comes.
     pub(crate) ui: &'a dyn Interaction,
@@ -89,9 +91,9 @@ pub(crate) fn watch(running: &mut Running, mut terms: Terms<'_>) -> rustix::io::
     let mut streams = Streams::new(running, limits.output.bytes() as usize, terms.ui)?;
     let mut names = NameStub::new(running.cell.dns.take(), Arc::clone(&recorder));
     let mut quota = Quota::new(running, limits);
-    let mut observer = observe(running, terms)?;
+    let mut observer = terms.observer.take();
     let deadline = started + limits.timeout.duration();
-    let end = match confined(running, observer.as_mut()) {
+    let end = match confined(running, observer.as_mut(), terms) {
         Ok(None) => turn(
             running,
             &mut streams,
@@ -156,9 +158,12 @@ pub(crate) fn watch(running: &mut Running, mut terms: Terms<'_>) -> rustix::io::
 fn confined(
     running: &mut Running,
     observer: Option<&mut Observer>,
+    terms: Terms<'_>,
 ) -> rustix::io::Result<Option<LinuxError>> {
     match (running.cell.listener(), observer) {
-        (Ok(Some(listener)), Some(observer)) => observer.watch(listener).map(|()| None),
+        (Ok(Some(listener)), Some(observer)) => observer
+            .watch(listener, scene(running, terms))
+            .map(|()| None),
         (Ok(None), None) => Ok(None),
         (Err(error), _) => Ok(Some(error)),
         // A listener that nobody serves, or the other way around: the skill would wait for ever.
@@ -166,14 +171,10 @@ fn confined(
     }
 }
 
-/// Makes ready to answer the filter's notifications.
-fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option<Observer>> {
-    if !running.cell.notifies() {
-        return Ok(None);
-    }
+fn scene(running: &Running, terms: Terms<'_>) -> Scene {
     // The filter reports forks exactly where no cgroup counts them.
     let counted = running.cgroup_usage().is_some_and(|u| u.counts_forks);
-    let scene = Scene {
+    Scene {
         world: terms.world,
         door: terms.door,
         level: terms.level,
@@ -181,9 +182,7 @@ fn observe(running: &mut Running, terms: Terms<'_>) -> rustix::io::Result<Option
         first: terms.first,
         fork_limit: (!counted).then_some((running.cell.pid, terms.limits.processes.into())),
         recorder: terms.recorder,
-    };
-    let error = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
-    Observer::start(scene).map(Some).map_err(error)
+    }
 }
 
 fn turn(

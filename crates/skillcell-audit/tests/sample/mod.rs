@@ -57,6 +57,7 @@ pub(crate) fn started(recorder: &Recorder, skill: &str) -> Event {
                 status: EnforcementStatus::Degraded,
             },
         ],
+        template: None,
     }))
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn started(skill: &str, level: AuditLevel) -> Event {
                 EnforcementStatus::Degraded,
             ),
         ],
+        template: None,
     }))
 }
 

@@ -1,20 +1,17 @@
 //! The child's half of a cell without namespaces: a monitor that adopts every orphan of the skill
 //! and kills them all at the end. What it confines is Landlock, seccomp and rlimits.
 
-use super::inside::Inherited;
+use super::inside::{self, Inherited};
 use super::payload;
 use super::spec::{CellSpec, Ids};
 use crate::error::{During, LinuxError, Result, Step};
-use crate::fdpass::{self, Message};
+use crate::fdpass;
 use crate::{caps, sys};
 
 pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) -> Result<()> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
         .during(Step::Dumpable)?;
-    match fdpass::receive(&inherited.handshake)? {
-        Some(Message::Go) => {}
-        _ => sys::exit_now(1), // the supervisor is gone
-    }
+    inside::await_go(&inherited.handshake)?;
     crate::cgroup::join_through(&inherited.doors)?;
     sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1).during(Step::Subreaper)?;
     let binary = match &inherited.binary_tree {
@@ -31,6 +28,7 @@ pub(super) fn set_up(spec: &CellSpec, ids: Option<Ids>, inherited: Inherited) ->
     }
     caps::drop_all()?;
     fdpass::send_ready(&inherited.handshake, &[])?;
+    inside::await_start(&inherited.handshake)?;
     let pid = payload::fork(spec, &inherited.handshake, &inherited.wiring)?;
     let failed = spec.filter.install_quiet().and_then(|()| {
         super::init::execute(

@@ -47,11 +47,23 @@ pub(super) fn run(spec: &CellSpec, inherited: Inherited) -> ! {
     sys::exit_now(1)
 }
 
-fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Result<()> {
-    match fdpass::receive(&inherited.handshake)? {
-        Some(Message::Go) => {}
+pub(super) fn await_go(handshake: &OwnedFd) -> Result<()> {
+    match fdpass::receive(handshake)? {
+        Some(Message::Go) => Ok(()),
         _ => sys::exit_now(1), // the supervisor is gone
     }
+}
+
+/// Nothing of the payload comes before this.
+pub(super) fn await_start(handshake: &OwnedFd) -> Result<()> {
+    match fdpass::receive(handshake)? {
+        Some(Message::Start) => Ok(()),
+        _ => sys::exit_now(1),
+    }
+}
+
+fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Result<()> {
+    await_go(&inherited.handshake)?;
     crate::cgroup::join_through(&inherited.doors)?;
     take_ids(world)?;
     // Memory of this copy of the supervisor can't be read from the cell, whatever runs in it. Not
@@ -75,6 +87,7 @@ fn set_up(spec: &CellSpec, world: &NamespaceSpec, inherited: Inherited) -> Resul
     handed.extend(network.iter().map(AsFd::as_fd));
     fdpass::send_ready(&inherited.handshake, &handed)?;
     drop((staging, network));
+    await_start(&inherited.handshake)?;
 
     let pid = payload::fork(spec, &inherited.handshake, &inherited.wiring)?;
     spec.filter.install_quiet()?;

@@ -15,7 +15,7 @@ mod spec;
 pub use crate::mount::{Bind, BindAccess};
 pub use handover::CellShape;
 pub use init::{INIT_ARGV0, init_main};
-pub use spawn::{Cell, Exit, spawn};
+pub use spawn::{Cell, Exit, Made, make, spawn};
 pub use spec::{
     CellSpec, Exec, Ids, NamespaceSpec, NetworkSpace, Node, Resource, Scratch, Start, World,
 };

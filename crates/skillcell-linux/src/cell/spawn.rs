@@ -52,6 +52,37 @@ pub struct Cell {
     pub(super) reaped: bool,
 }
 
+/// A cell that is being made by its own init, in which nothing of the payload exists yet: it waits
+/// for [`Made::start`]. Dropping it ends it.
+pub struct Made {
+    cell: Cell,
+    hands: Hands,
+}
+
+/// How many descriptors of each kind the child will hand over.
+#[derive(Default)]
+struct Hands {
+    scratch: bool,
+    staging: usize,
+    doors: usize,
+}
+
+impl Hands {
+    fn of(spec: &CellSpec) -> Hands {
+        let World::Namespaces(world) = &spec.world else {
+            return Hands::default();
+        };
+        Hands {
+            scratch: true,
+            staging: world.staging.len(),
+            doors: match &world.network {
+                NetworkSpace::Brokered { ports } => netns::door_count(ports),
+                NetworkSpace::Private => 0,
+            },
+        }
+    }
+}
+
 /// How the payload ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -71,9 +102,14 @@ impl Exit {
     }
 }
 
-/// Makes the cell and starts the payload, which then waits for [`Cell::listener`] where its filter
-/// notifies. The process must be single-threaded.
+/// Makes the cell and starts the payload. The process must be single-threaded.
 pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
+    make(spec, cgroup)?.start()
+}
+
+/// Makes the cell. Its init goes on with the mounts by itself, so whatever the caller has to do
+/// before the payload may start costs no time here. The process must be single-threaded.
+pub fn make(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Made> {
     let (ours, theirs) = socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -143,7 +179,7 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         child_lifeline,
         trees,
     ));
-    let mut cell = Cell {
+    let cell = Cell {
         pid: pid as u32,
         pidfd,
         stdout,
@@ -155,9 +191,9 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         staging: Vec::new(),
         dns: None,
         doors: Vec::new(),
-        awaited: None,
         held: None,
         foreign: false,
+        awaited: spec.filter.notifies().then(|| spec.filter.list()),
         namespace: matches!(spec.world, World::Namespaces(_)),
         lifeline: Some(lifeline),
         reaped: false,
@@ -167,9 +203,28 @@ pub fn spawn(spec: &CellSpec, cgroup: Option<&CellCgroup>) -> Result<Cell> {
         write_maps(pid, world.ids)?;
     }
     fdpass::send_go(&cell.handshake)?;
-    let handed = await_ready(&cell)?;
-    cell.take(spec, handed)?;
-    Ok(cell)
+    Ok(Made {
+        cell,
+        hands: Hands::of(spec),
+    })
+}
+
+impl Made {
+    /// Whether the payload's filter will ask a listener.
+    pub fn notifies(&self) -> bool {
+        self.cell.notifies()
+    }
+
+    /// Lets the payload start; it then waits for [`Cell::listener`] where its filter notifies.
+    pub fn start(self) -> Result<Cell> {
+        let Made { mut cell, hands } = self;
+        // A child that has failed already is not there to read it; its report is.
+        let told = fdpass::send_start(&cell.handshake);
+        let handed = await_ready(&cell)?;
+        told?;
+        cell.take(&hands, handed)?;
+        Ok(cell)
+    }
 }
 
 /// This binary, as a file that can be mounted: exactly what runs now, not what its name leads to.
@@ -273,33 +328,30 @@ fn await_ready(cell: &Cell) -> Result<Vec<OwnedFd>> {
     match fdpass::receive(&cell.handshake)? {
         Some(Message::Ready(fds)) => Ok(fds),
         Some(Message::Failed(error)) => Err(error),
-        Some(Message::Go) => Err(LinuxError::new(Step::Handshake, Errno::PROTO)),
+        Some(Message::Go | Message::Start) => Err(LinuxError::new(Step::Handshake, Errno::PROTO)),
         None => Err(LinuxError::new(Step::Handshake, Errno::PIPE)),
     }
 }
 
 impl Cell {
     /// Sorts the descriptors that the child handed over, in the order that it sent them.
-    fn take(&mut self, spec: &CellSpec, handed: Vec<OwnedFd>) -> Result<()> {
+    fn take(&mut self, hands: &Hands, handed: Vec<OwnedFd>) -> Result<()> {
         let mut handed = handed.into_iter();
         let mut next = || {
             handed
                 .next()
                 .ok_or_else(|| LinuxError::new(Step::Handshake, Errno::PROTO))
         };
-        if let World::Namespaces(world) = &spec.world {
+        if hands.scratch {
             self.scratch = Some(next()?);
-            for _ in &world.staging {
+            for _ in 0..hands.staging {
                 self.staging.push(next()?);
             }
             self.dns = Some((next()?, next()?));
-            if let NetworkSpace::Brokered { ports } = &world.network {
-                for _ in 0..netns::door_count(ports) {
-                    self.doors.push(next()?);
-                }
+            for _ in 0..hands.doors {
+                self.doors.push(next()?);
             }
         }
-        self.awaited = spec.filter.notifies().then(|| spec.filter.list());
         Ok(())
     }
 

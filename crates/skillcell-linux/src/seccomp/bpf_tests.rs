@@ -167,7 +167,24 @@ fn the_process_level_changes_no_attributes() {
         libc::SYS_futimesat,
     ] {
         assert_eq!(ask(process, nr, [0; 6]), NOTIFY, "{nr}");
-        assert_eq!(ask(SANDBOX, nr, [0; 6]), ALLOW, "{nr}");
+        let unwatched = compile(process, false).program;
+        assert_eq!(
+            evaluate(&unwatched, ARCH, nr as u32, [0; 6]),
+            errno(libc::EPERM),
+            "{nr}"
+        );
+    }
+}
+
+#[test]
+fn changed_attributes_are_looked_at_where_mounts_decide() {
+    let unwatched = Profile {
+        watch: false,
+        ..SANDBOX
+    };
+    for nr in [libc::SYS_chmod, libc::SYS_fchmod, libc::SYS_utimensat] {
+        assert_eq!(ask(SANDBOX, nr, [0; 6]), NOTIFY, "{nr}");
+        assert_eq!(ask(unwatched, nr, [0; 6]), ALLOW, "{nr}");
     }
 }
 

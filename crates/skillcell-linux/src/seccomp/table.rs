@@ -155,24 +155,32 @@ pub(super) type Row = (c_long, &'static str, Rule, &'static str);
 /// The whole list for a profile.
 pub(super) fn rules(profile: Profile) -> Vec<Row> {
     let mut rows = conditional(profile);
+    // Without mounts nothing else keeps a skill from changing the host's files so.
+    let attributes = match profile.sockets {
+        Sockets::PairsOnly => None,
+        Sockets::PrivateNamespace if profile.watch => Some(Rule::Watch),
+        Sockets::PrivateNamespace | Sockets::InstallerPairsOnly => Some(Rule::Allow),
+    };
     for group in PLAIN {
-        if profile.sockets == Sockets::PairsOnly && group.reason == ATTRIBUTES {
-            continue; // without mounts nothing else keeps a skill from changing the host's files so
-        }
+        let rule = match group.reason {
+            ATTRIBUTES => attributes.clone(),
+            _ => Some(Rule::Allow),
+        };
+        let Some(rule) = rule else { continue };
         rows.extend(
             group
                 .calls
                 .iter()
-                .map(|(nr, name)| (*nr, *name, Rule::Allow, group.reason)),
+                .map(|(nr, name)| (*nr, *name, rule.clone(), group.reason)),
         );
     }
     #[cfg(target_arch = "x86_64")]
     {
         let reason = "older spelling of an allowed call, used by libc on x86_64";
-        let allow = |(nr, name): &(c_long, &'static str)| (*nr, *name, Rule::Allow, reason);
-        rows.extend(LEGACY.iter().map(allow));
-        if profile.sockets != Sockets::PairsOnly {
-            rows.extend(LEGACY_ATTRIBUTES.iter().map(allow));
+        let row = |(nr, name): &(c_long, &'static str), rule| (*nr, *name, rule, reason);
+        rows.extend(LEGACY.iter().map(|call| row(call, Rule::Allow)));
+        if let Some(rule) = attributes {
+            rows.extend(LEGACY_ATTRIBUTES.iter().map(|call| row(call, rule.clone())));
         }
         let fork = if profile.count_forks {
             Rule::Watch
@@ -462,7 +470,7 @@ macro_rules! calls {
     ($($call:ident $name:literal),* $(,)?) => { &[$(($call, $name)),*] };
 }
 
-const ATTRIBUTES: &str = "changes attributes of the skill's own files";
+const ATTRIBUTES: &str = "changes attributes of the skill's own files; elsewhere it is reported";
 
 const PLAIN: &[Group] = &[
     Group {

@@ -2,7 +2,7 @@
 //! is decided by memory that the skill could change meanwhile.
 
 use super::decode::{self, internet};
-use super::paths_inside::{Target, Writes};
+use super::paths_inside::{Place, Target, Writes};
 use super::{Eyes, World};
 use rustix::io::Errno;
 use skillcell_audit::{Denied, Event, RecordFailed, Syscall, Task};
@@ -28,6 +28,7 @@ struct No<'a> {
 
 impl Eyes {
     pub(super) fn judge(&mut self, call: &Notification, name: &str, task: Task) -> Judged {
+        let bare = matches!(self.scene.world, World::Bare { .. });
         match name {
             "clone" | "fork" | "vfork" if self.scene.fork_limit.is_some() => {
                 self.judge_fork(call, name, task)
@@ -35,8 +36,10 @@ impl Eyes {
             "connect" | "sendto" => self.judge_destination(call, name, task),
             "socket" | "socketpair" => self.judge_socket(call, name, task),
             _ => match Writes::of(name, &call.args) {
-                Some(write) => self.judge_write(call, &write, task),
-                None => self.deny_call(call, name, task),
+                Some(write) if !(bare && write.needs_mounts()) => {
+                    self.judge_write(call, &write, task)
+                }
+                _ => self.deny_call(call, name, task),
             },
         }
     }
@@ -248,24 +251,31 @@ impl Eyes {
     }
 
     fn judge_write(&mut self, call: &Notification, write: &Writes, task: Task) -> Judged {
-        for (dir, address) in write.paths() {
-            let Some(path) = self.reader().path(call, address) else {
-                continue;
-            };
-            let target = Target::new(call.pid, dir, &path);
-            let denied = match &self.scene.world {
-                World::Namespaces => target.is_read_only(write),
-                World::Bare { writable } => target.is_outside(writable, write),
-            };
-            if denied {
-                let no = No {
-                    kind: DenialKind::Filesystem,
-                    target: &target.shown(),
-                    reason: Reason::PathNotWritable,
-                    hint: "only scratch (/tmp, /scratch) is writable; grant a host path with --write PATH".into(),
-                };
-                self.deny(task, no, None)?;
+        let target = match write.place() {
+            Place::File(fd) => Target::of_file(call.pid, fd),
+            Place::Path(dir, address) => {
+                let path = self.reader().path(call, address);
+                path.map(|path| Target::new(call.pid, dir, &path))
             }
+        };
+        // What can't be found out now is an error of the call itself.
+        let Some(target) = target else {
+            return Ok(Answer::Continue);
+        };
+        let denied = match &self.scene.world {
+            World::Namespaces => target.is_read_only(write),
+            World::Bare { writable } => target.is_outside(writable, write),
+        };
+        if denied {
+            let no = No {
+                kind: DenialKind::Filesystem,
+                target: &target.shown(),
+                reason: Reason::PathNotWritable,
+                hint:
+                    "only scratch (/tmp, /scratch) is writable; grant a host path with --write PATH"
+                        .into(),
+            };
+            self.deny(task, no, None)?;
         }
         Ok(Answer::Continue)
     }

@@ -25,7 +25,7 @@ use skillcell_linux::seccomp::{Answer, Listener, Notification, Received, Verdict
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tally::Tally;
@@ -75,18 +75,19 @@ pub(crate) struct Seen {
 pub(crate) struct Observer {
     stop: Arc<AtomicBool>,
     /// Where the listener is handed over, until it is.
-    listener: Option<Sender<Listener>>,
-    tid: u32,
+    listener: Option<Sender<(Listener, Scene)>>,
+    /// Says the thread's number once it runs; nobody waits for that until it has to be interrupted.
+    tid: Receiver<u32>,
     thread: Option<JoinHandle<rustix::io::Result<Seen>>>,
 }
 
 impl Observer {
     /// Starts the thread, while the cell is still being made: it waits for its listener.
-    pub(crate) fn start(scene: Scene) -> std::io::Result<Observer> {
+    pub(crate) fn start() -> std::io::Result<Observer> {
         skillcell_linux::allow_interrupts()?;
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
-        let (listener, handed) = channel::<Listener>();
+        let (listener, handed) = channel::<(Listener, Scene)>();
         let (here, there) = channel();
         let thread = std::thread::Builder::new()
             .name("observer".into())
@@ -94,27 +95,26 @@ impl Observer {
                 // Should nobody listen, the supervisor is on its way out.
                 here.send(rustix::thread::gettid().as_raw_pid() as u32)
                     .unwrap_or(());
-                let Ok(listener) = handed.recv() else {
+                let Ok((listener, scene)) = handed.recv() else {
                     return Ok(Seen::default()); // there won't be one
                 };
                 let mut eyes = Eyes::new(listener, scene);
                 eyes.watch(&told)?;
                 Ok(eyes.seen())
             })?;
-        let tid = there.recv().map_err(std::io::Error::other)?;
         Ok(Observer {
             stop,
             listener: Some(listener),
-            tid,
+            tid: there,
             thread: Some(thread),
         })
     }
 
     /// What it is to watch. Until then the payload waits at its first notified call.
-    pub(crate) fn watch(&mut self, listener: Listener) -> rustix::io::Result<()> {
+    pub(crate) fn watch(&mut self, listener: Listener, scene: Scene) -> rustix::io::Result<()> {
         listener.prefer_sync_wakeup();
         let thread = self.listener.take().ok_or(Errno::ALREADY)?;
-        thread.send(listener).map_err(|_| Errno::PIPE)
+        thread.send((listener, scene)).map_err(|_| Errno::PIPE)
     }
 
     /// After the cell is gone: nothing waits for an answer any more.
@@ -130,8 +130,10 @@ impl Observer {
     fn end(&mut self) {
         self.listener = None;
         self.stop.store(true, Ordering::Release);
+        // Without a number it has ended before it began.
+        let Ok(tid) = self.tid.recv() else { return };
         while self.thread.as_ref().is_some_and(|t| !t.is_finished()) {
-            skillcell_linux::interrupt_thread(self.tid);
+            skillcell_linux::interrupt_thread(tid);
             std::thread::sleep(Duration::from_micros(50));
         }
     }

@@ -6,10 +6,19 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// A system call that writes, and where its paths are.
+/// A system call that writes, and where.
 pub(crate) struct Writes {
-    paths: Vec<(i32, u64)>,
+    place: Place,
     kind: Kind,
+}
+
+/// What a call says about where it writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    /// A folder's descriptor and the address of a path.
+    Path(i32, u64),
+    /// An open file.
+    File(i32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,33 +29,49 @@ enum Kind {
     Make,
     /// Removes or renames: a missing one is another error.
     Remove,
+    /// Changes mode, owner, times or extended attributes: likewise.
+    Attributes,
 }
 
 const AT_FDCWD: i32 = -100;
 
 impl Writes {
     pub(crate) fn of(name: &str, args: &[u64; 6]) -> Option<Writes> {
-        let at = |dir: usize, path: usize| (args[dir] as i32, args[path]);
-        let cwd = |path: usize| (AT_FDCWD, args[path]);
-        let (kind, paths) = match name {
-            "openat" => (Kind::Open, vec![at(0, 1)]),
-            "open" | "creat" | "truncate" => (Kind::Open, vec![cwd(0)]),
-            "mkdirat" => (Kind::Make, vec![at(0, 1)]),
-            "mkdir" => (Kind::Make, vec![cwd(0)]),
-            "symlinkat" => (Kind::Make, vec![at(1, 2)]),
-            "symlink" | "link" => (Kind::Make, vec![cwd(1)]),
-            "linkat" => (Kind::Make, vec![at(2, 3)]),
-            "unlinkat" => (Kind::Remove, vec![at(0, 1)]),
-            "unlink" | "rmdir" => (Kind::Remove, vec![cwd(0)]),
-            "renameat" | "renameat2" => (Kind::Remove, vec![at(0, 1)]),
-            "rename" => (Kind::Remove, vec![cwd(0)]),
+        let at = |dir: usize, path: usize| Place::Path(args[dir] as i32, args[path]);
+        let cwd = |path: usize| Place::Path(AT_FDCWD, args[path]);
+        let file = Place::File(args[0] as i32);
+        let (kind, place) = match name {
+            "openat" => (Kind::Open, at(0, 1)),
+            "open" | "creat" | "truncate" => (Kind::Open, cwd(0)),
+            "mkdirat" => (Kind::Make, at(0, 1)),
+            "mkdir" => (Kind::Make, cwd(0)),
+            "symlinkat" => (Kind::Make, at(1, 2)),
+            "symlink" | "link" => (Kind::Make, cwd(1)),
+            "linkat" => (Kind::Make, at(2, 3)),
+            "unlinkat" => (Kind::Remove, at(0, 1)),
+            "unlink" | "rmdir" => (Kind::Remove, cwd(0)),
+            "renameat" | "renameat2" => (Kind::Remove, at(0, 1)),
+            "rename" => (Kind::Remove, cwd(0)),
+            "chmod" | "chown" | "lchown" | "utime" | "utimes" | "setxattr" | "lsetxattr"
+            | "removexattr" | "lremovexattr" => (Kind::Attributes, cwd(0)),
+            // Without a path they are about the descriptor itself.
+            "utimensat" | "futimesat" if args[1] == 0 => (Kind::Attributes, file),
+            "fchmodat" | "fchmodat2" | "fchownat" | "utimensat" | "futimesat" => {
+                (Kind::Attributes, at(0, 1))
+            }
+            "fchmod" | "fchown" | "fsetxattr" | "fremovexattr" => (Kind::Attributes, file),
             _ => return None,
         };
-        Some(Writes { paths, kind })
+        Some(Writes { place, kind })
     }
 
-    pub(crate) fn paths(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
-        self.paths.iter().copied()
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Whether only a mount keeps it from happening: Landlock doesn't know these.
+    pub(crate) fn needs_mounts(&self) -> bool {
+        self.kind == Kind::Attributes
     }
 }
 
@@ -74,6 +99,13 @@ impl Target {
             pid,
             path: normal(&base.join(path)),
         }
+    }
+
+    /// The file that a descriptor is open on.
+    pub(crate) fn of_file(pid: u32, fd: i32) -> Option<Target> {
+        let path = std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
+        // Pipes and sockets have names that are no paths.
+        path.is_absolute().then_some(Target { pid, path })
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {
@@ -104,7 +136,7 @@ impl Target {
         };
         let there = look(&self.path);
         match (write.kind, &there) {
-            (Kind::Make, Some(_)) | (Kind::Remove, None) => return false,
+            (Kind::Make, Some(_)) | (Kind::Remove | Kind::Attributes, None) => return false,
             _ => {}
         }
         let Some(fd) = there.or_else(|| look(self.path.parent()?)) else {

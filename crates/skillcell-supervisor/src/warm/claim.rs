@@ -3,7 +3,7 @@
 use super::keeper::{Keeper, Waiting};
 use super::wire::Loaded;
 use crate::call::{self, Scene};
-use crate::observe::World;
+use crate::observe::{Observer, World};
 use crate::program::Interpreter;
 use crate::{CallError, Interaction, Outcome, Ready, Request, door, program, record, watch};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -76,6 +76,7 @@ pub(super) fn run(
         ui,
     )?);
     *started = Some(Arc::clone(&recorder));
+    let observer = Observer::start().map_err(CallError::Watch)?;
     let mut running = claimed.running.take().ok_or(CallError::NoDoor)?;
     let (broker, view) = door.open(&mut running, &recorder)?.unzip();
     note_start(&recorder, &ready, running.cell.pid)?;
@@ -90,6 +91,7 @@ pub(super) fn run(
         own,
         first: None,
         recorder: Arc::clone(&recorder),
+        observer: Some(observer),
         signals: cancel,
         ui,
         at_rest: None,

@@ -159,7 +159,7 @@ fn make(
         let layout = template.layout.clone();
         let prepared = template.backend.prepare(plan, &facts, layout, launch)?;
         let allowed = prepared.allowed();
-        Ok((prepared.start()?, writer, allowed))
+        Ok((prepared.make()?.start()?, writer, allowed))
     };
     let (running, writer, allowed) = start().map_err(|e| e.to_string())?;
     let (outputs, shown) = (running.outputs.clone(), running.shown.clone());

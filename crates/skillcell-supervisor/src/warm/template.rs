@@ -1,5 +1,6 @@
 //! Loads a skill once, in a cell of its own under the plan of its calls, and takes the image.
 
+use crate::observe::Observer;
 use crate::program::{self, Input, Purpose};
 use crate::watch::{self, End};
 use crate::{CallError, Interaction, Ready, Request, call, door, outcome, prepare, record};
@@ -118,7 +119,12 @@ pub(super) fn load(
     )?);
     let prepared = backend.prepare(&ready.plan, &facts, layout.clone(), launch)?;
     let allowed = prepared.allowed();
-    let mut running = prepared.start()?;
+    let made = prepared.make()?;
+    let observer = match made.notifies() {
+        true => Some(Observer::start().map_err(CallError::Watch)?),
+        false => None,
+    };
+    let mut running = made.start()?;
     let (broker, view) = door.open(&mut running, &recorder)?.unzip();
     let mut taken = None;
     let mut observed = {
@@ -141,6 +147,7 @@ pub(super) fn load(
             own,
             first,
             recorder: Arc::clone(&recorder),
+            observer,
             signals: signals.as_fd(),
             ui,
             at_rest: Some(&mut take),

@@ -135,6 +135,7 @@ fn started(call: u64, level: AuditLevel) -> Result<Event> {
         actor: None,
         request_id: None,
         enforcement: Vec::new(),
+        template: None,
     })))
 }
 
