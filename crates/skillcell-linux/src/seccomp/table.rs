@@ -424,11 +424,12 @@ fn clone_rule(profile: Profile) -> Rule {
 }
 
 fn prctl_rule() -> Rule {
-    // PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER and unknown options stay out.
+    // PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER and unknown options stay out. So does making itself
+    // unreadable: the record would have no names of what it opens.
+    let readable = vec![is(0, PR_SET_DUMPABLE), is(1, 1)];
     let options = [
         PR_SET_PDEATHSIG,
         PR_GET_PDEATHSIG,
-        PR_SET_DUMPABLE,
         PR_GET_DUMPABLE,
         PR_GET_KEEPCAPS,
         PR_SET_NAME,
@@ -450,7 +451,8 @@ fn prctl_rule() -> Rule {
         PR_GET_SPECULATION_CTRL,
         PR_SET_VMA,
     ];
-    Rule::AnyOf(options.iter().map(|o| vec![is(0, *o)]).collect())
+    let plain = options.iter().map(|o| vec![is(0, *o)]);
+    Rule::AnyOf(plain.chain([readable]).collect())
 }
 
 struct Group {
