@@ -192,6 +192,10 @@ fn conditional(profile: Profile) -> Vec<Row> {
         Sockets::PairsOnly | Sockets::InstallerPairsOnly => Rule::AnyOf(vec![]),
         Sockets::PrivateNamespace => watch(Rule::Watch),
     };
+    let sends = match profile.sockets {
+        Sockets::PairsOnly | Sockets::InstallerPairsOnly => Rule::Allow,
+        Sockets::PrivateNamespace => watch(Rule::Watch),
+    };
     let mut rows: Vec<Row> = vec![
         (
             SYS_openat,
@@ -303,6 +307,13 @@ fn conditional(profile: Profile) -> Vec<Row> {
             },
             "sends on a socket; a datagram to a named address is reported",
         ),
+        (
+            SYS_sendmsg,
+            "sendmsg",
+            sends.clone(),
+            "sends on a socket; whether to a named address lies in memory, so each is reported",
+        ),
+        (SYS_sendmmsg, "sendmmsg", sends, "several of sendmsg"),
         (
             SYS_personality,
             "personality",
@@ -557,7 +568,7 @@ const PLAIN: &[Group] = &[
         reason: "uses sockets that socket, socketpair and connect let through",
         calls: calls![
         SYS_bind "bind", SYS_listen "listen", SYS_accept "accept", SYS_accept4 "accept4", SYS_recvfrom "recvfrom",
-        SYS_sendmsg "sendmsg", SYS_recvmsg "recvmsg", SYS_sendmmsg "sendmmsg", SYS_recvmmsg "recvmmsg", SYS_shutdown "shutdown",
+        SYS_recvmsg "recvmsg", SYS_recvmmsg "recvmmsg", SYS_shutdown "shutdown",
         SYS_getsockname "getsockname", SYS_getpeername "getpeername", SYS_setsockopt "setsockopt", SYS_getsockopt "getsockopt" ],
     },
     Group {
