@@ -266,7 +266,9 @@ impl Eyes {
             let Some(path) = self.reader().path(call, address) else {
                 continue;
             };
-            let target = Target::new(call.pid, dir, &path);
+            let Some(target) = Target::new(call.pid, dir, &path) else {
+                continue;
+            };
             let denied = match &self.scene.world {
                 World::Namespaces => target.is_read_only(write),
                 World::Bare { writable } => target.is_outside(writable, write),
