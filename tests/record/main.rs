@@ -2,6 +2,7 @@
 //! what goes wrong: hostile words, full disks, killed supervisors.
 
 mod failures;
+mod forged;
 mod hostile;
 mod kills;
 mod levels;

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueHint};
 use skillcell_core::{ByteSize, Timeout};
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 const SERVE_EXAMPLES: &str = "\
@@ -52,6 +53,18 @@ pub(crate) struct ServeArgs {
     /// Calls that may wait for a place; half of them at most for one skill
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub(crate) max_waiting: u16,
+
+    /// Skills that are kept loaded, so that their calls don't wait for it; 0 keeps none
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) max_templates: u16,
+
+    /// Cells that wait for calls, at most, for each of them
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub(crate) max_ahead: NonZeroU16,
+
+    /// Memory that loaded skills may take all together
+    #[arg(long, value_name = "SIZE", default_value = "2GiB")]
+    pub(crate) max_image_memory: ByteSize,
 
     /// Connections that may be open at once
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]

@@ -1,31 +1,6 @@
 //! Reads about processes of a cell, from outside.
 
-use rustix::fs::{Mode, OFlags};
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-
-/// Memory of another process, as it is now: after an `execve` this is still the old one.
-pub(crate) fn open_memory(pid: u32) -> Option<File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(format!("/proc/{pid}/mem"), flags, Mode::empty());
-    opened.ok().map(File::from)
-}
-
-/// Short at the end of a mapping, `None` where nothing can be read.
-pub(crate) fn read_memory(memory: &File, address: u64, max: usize) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; max];
-    let mut filled = 0;
-    while filled < max {
-        let at = address.checked_add(filled as u64)?;
-        match memory.read_at(&mut bytes[filled..], at) {
-            Ok(0) | Err(_) => break,
-            Ok(n) => filled += n,
-        }
-    }
-    bytes.truncate(filled);
-    (filled > 0).then_some(bytes)
-}
 
 /// Which process a thread belongs to, and its parent.
 pub fn family(tid: u32) -> Option<(u32, u32)> {
@@ -35,6 +10,14 @@ pub fn family(tid: u32) -> Option<(u32, u32)> {
         line.trim().parse().ok()
     };
     Some((field("Tgid:")?, field("PPid:")?))
+}
+
+/// When a task began, in ticks since the machine did.
+pub fn born(tid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    // The name in parentheses may hold anything; fields start after the last one.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 /// Children of all threads of a process, by number; none where they can't be found out.

@@ -21,6 +21,7 @@ mod outbox;
 mod routes;
 mod serve;
 mod streamed;
+mod warm;
 
 pub use auth::{TokenError, Tokens, make as make_token};
 pub use caller::Caller;
@@ -34,3 +35,4 @@ pub use listen::{
 };
 pub use outbox::Outbox;
 pub use serve::{Ends, Settings, serve};
+pub use warm::WarmEngine;

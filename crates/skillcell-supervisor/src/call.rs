@@ -303,13 +303,11 @@ fn unless_ended(end: &End, done: Result<(), RecordFailed>) -> Result<(), RecordF
 
 /// Where the skill may read without that being worth an event.
 pub(crate) fn own_folders(ready: &Ready, layout: &Layout, trees: Vec<PathBuf>) -> OwnFolders {
-    let mut folders = vec![layout.skill.clone()];
-    folders.extend(layout.deps.iter().cloned());
-    folders.extend(trees);
+    let mut bundle = vec![layout.skill.clone()];
     if ready.plan.isolation != Isolation::Sandbox {
-        folders.push(ready.bundle.root.clone());
+        bundle.push(ready.bundle.root.clone());
     }
-    OwnFolders::new(folders)
+    OwnFolders::new(bundle, layout.deps.iter().cloned().chain(trees))
 }
 
 /// At the process level: where each output folder is staged.

@@ -44,7 +44,7 @@ pub fn explain(request: &Request, host: &HostFacts) -> Result<Explanation, CallE
     };
     let param_paths = match &request.params {
         ParamsSource::None => Vec::new(),
-        source => match params::read(source)? {
+        source => match params::read(source, &request.caller)? {
             Some(mut given) => {
                 params::validate(&given, manifest.parameters.as_ref())?;
                 paths::in_params(manifest, &mut given, &request.caller)?
@@ -60,8 +60,8 @@ pub fn explain(request: &Request, host: &HostFacts) -> Result<Explanation, CallE
     let interpreter = match program::interpreter(
         manifest,
         &bundle.root,
-        request.python.as_deref(),
-        request.deps.as_deref(),
+        request.python().as_deref(),
+        request.deps().as_deref(),
     ) {
         Ok(Interpreter::Python(python)) => Interprets::Program(python.executable),
         Ok(Interpreter::Program(path)) => Interprets::Program(path),

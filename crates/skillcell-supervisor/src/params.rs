@@ -1,7 +1,7 @@
 //! Params: read, parsed, and checked against the skill's schema before anything starts.
 
 use crate::marshal::MAX_DEPTH;
-use crate::{CallError, ParamsSource, simple_schema};
+use crate::{CallError, Caller, ParamsSource, simple_schema};
 use serde_json::Value;
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use std::io::Read;
 const MAX_PARAMS: u64 = 64 << 20;
 
 /// The params as an object; `None` where none were given.
-pub(crate) fn read(source: &ParamsSource) -> Result<Option<Value>, CallError> {
+pub(crate) fn read(source: &ParamsSource, caller: &Caller) -> Result<Option<Value>, CallError> {
     let (text, from) = match source {
         ParamsSource::None => return Ok(None),
         ParamsSource::Text(text) => (text.clone(), "--params".to_owned()),
@@ -18,7 +18,7 @@ pub(crate) fn read(source: &ParamsSource) -> Result<Option<Value>, CallError> {
                 path: path.clone(),
                 source,
             };
-            let file = std::fs::File::open(path).map_err(error)?;
+            let file = std::fs::File::open(caller.path(path)).map_err(error)?;
             (bounded(file).map_err(error)?, path.display().to_string())
         }
         ParamsSource::Stdin | ParamsSource::StdinWas(_) => {
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Option<Value>, CallError> {
-        read(&ParamsSource::Text(text.into()))
+        read(&ParamsSource::Text(text.into()), &Caller::default())
     }
 
     #[test]

@@ -46,11 +46,15 @@ pub(crate) fn resolve(path: &Path) -> io::Result<HostPath> {
     }
 }
 
-pub(crate) fn flags(paths: &[PathBuf], flag: &'static str) -> Result<Vec<HostPath>, CallError> {
+pub(crate) fn flags(
+    paths: &[PathBuf],
+    flag: &'static str,
+    caller: &Caller,
+) -> Result<Vec<HostPath>, CallError> {
     paths
         .iter()
         .map(|path| {
-            let found = resolve(path).map_err(|source| CallError::FlagPath {
+            let found = resolve(&caller.path(path)).map_err(|source| CallError::FlagPath {
                 flag,
                 path: path.clone(),
                 source,
@@ -141,7 +145,8 @@ pub(crate) fn redirect(params: &mut Value, moves: &[(PathBuf, PathBuf)]) {
 
 /// Policy files in the order of their authority: each is a ceiling for those before it.
 pub(crate) fn policy_files(request: &Request) -> Vec<PathBuf> {
-    let mut files = request.policy.clone();
+    let named = request.policy.iter();
+    let mut files: Vec<PathBuf> = named.map(|path| request.caller.path(path)).collect();
     let config = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .filter(|p| p.is_absolute())

@@ -57,20 +57,25 @@ impl Known {
 
 /// Finds and opens the skill of a request.
 pub fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
-    let search = if Path::new(&request.skill).exists() {
+    let named = request.caller.path(Path::new(&request.skill));
+    let named = named.to_str().filter(|_| named.exists());
+    let mut search = if named.is_some() {
         SearchPath::default()
     } else {
         // The interpreter's own packages are where `pip install skillware` puts skills.
         let mut packages: Vec<PathBuf> = Vec::new();
-        if let Some(deps) = &request.deps {
+        if let Some(deps) = &request.deps() {
             packages.extend(skillcell_bundle::site_packages_of_prefix(deps));
         }
-        if let Ok(python) = Python::find(request.python.as_deref(), request.deps.as_deref()) {
+        if let Ok(python) = Python::find(request.python().as_deref(), request.deps().as_deref()) {
             packages.extend(python.site_packages());
         }
         SearchPath::from_env(&packages)
     };
-    let folder = locate(&request.skill, &search)?;
+    for folder in &mut search.folders {
+        *folder = request.caller.path(folder);
+    }
+    let folder = locate(named.unwrap_or(&request.skill), &search)?;
     let mut bundle = Bundle::open(&folder)?;
     if let Some(entry) = &request.entry {
         bundle.select_entry(entry)?;
@@ -112,7 +117,7 @@ pub(crate) fn prepare_with(
     if matches!(bundle.manifest.entry, Entry::PythonClass { .. }) && !request.args.is_empty() {
         return Err(CallError::ArgsForClass(bundle.manifest.id.to_string()));
     }
-    let mut params = params::read(&request.params)?;
+    let mut params = params::read(&request.params, &request.caller)?;
     if let (Some(schema), When::Now) = (&bundle.manifest.parameters, when) {
         params::validate(
             params.as_ref().unwrap_or(&serde_json::json!({})),
@@ -129,8 +134,8 @@ pub(crate) fn prepare_with(
     let interpreter = program::interpreter(
         &bundle.manifest,
         &bundle.root,
-        request.python.as_deref(),
-        request.deps.as_deref(),
+        request.python().as_deref(),
+        request.deps().as_deref(),
     )?;
     Ok(Ready {
         bundle,
@@ -167,8 +172,8 @@ fn plan_within(
 ) -> Result<Plan, CallError> {
     let caller = CallerGrants {
         env: request.env.iter().map(|e| e.name.clone()).collect(),
-        read: paths::flags(&request.read, "--read")?,
-        write: paths::flags(&request.write, "--write")?,
+        read: paths::flags(&request.read, "--read", &request.caller)?,
+        write: paths::flags(&request.write, "--write", &request.caller)?,
         timeout: request.timeout,
         memory: request.memory,
         isolation: request.isolation,
@@ -301,7 +306,7 @@ pub fn dependencies(
     ui: &dyn Interaction,
     interrupt: Option<BorrowedFd<'_>>,
 ) -> Result<Dependencies, CallError> {
-    if let Some(folder) = &request.deps {
+    if let Some(folder) = &request.deps() {
         return Ok(Dependencies {
             folders: vec![ready_folder(folder)?],
             environment: None,

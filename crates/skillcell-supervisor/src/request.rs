@@ -45,6 +45,21 @@ pub struct Caller {
     pub folder: Option<PathBuf>,
 }
 
+impl Request {
+    /// `--python`, as this process finds it. A bare name is looked up, not a path.
+    pub(crate) fn python(&self) -> Option<PathBuf> {
+        let python = self.python.as_ref()?;
+        Some(match python.components().count() {
+            1 => python.clone(),
+            _ => self.caller.path(python),
+        })
+    }
+
+    pub(crate) fn deps(&self) -> Option<PathBuf> {
+        self.deps.as_ref().map(|folder| self.caller.path(folder))
+    }
+}
+
 impl Caller {
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         match &self.variables {

@@ -8,9 +8,10 @@ use crate::output;
 use rustix::fd::{AsFd, BorrowedFd};
 use skillcell_core::Status;
 use skillcell_server::{
-    ColdEngine, Ends, PlaceError, Settings, SocketError, TcpError, TcpListen, TlsFiles, TokenError,
-    Tokens, UnixListen, Workers, default_socket,
+    ColdEngine, Ends, Engine, PlaceError, Settings, SocketError, TcpError, TcpListen, TlsFiles,
+    TokenError, Tokens, UnixListen, WarmEngine, Workers, default_socket,
 };
+use skillcell_supervisor::{Pool, PoolTerms};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ fn daemon(args: &ServeArgs) -> Result<(), ServeError> {
     let settings = Settings {
         unix: Some(unix),
         tcp,
-        engine: Arc::new(ColdEngine::new(Arc::clone(&workers))),
+        engine: engine(args, &workers)?,
         workers,
         drain_timeout: args.drain_timeout.duration(),
         max_connections: args.max_connections.into(),
@@ -93,6 +94,22 @@ fn daemon(args: &ServeArgs) -> Result<(), ServeError> {
     let done = skillcell_server::serve(settings, &ends).map_err(ServeError::Run);
     notify::say("STOPPING=1");
     done
+}
+
+/// Cells wait for calls, unless nobody wants them to.
+fn engine(args: &ServeArgs, workers: &Arc<Workers>) -> Result<Arc<dyn Engine>, ServeError> {
+    let cold = ColdEngine::new(Arc::clone(workers));
+    if args.max_templates == 0 {
+        return Ok(Arc::new(cold));
+    }
+    let terms = PoolTerms {
+        templates: args.max_templates.into(),
+        waiting: args.max_ahead.get().into(),
+        image_bytes: args.max_image_memory.bytes(),
+        ..PoolTerms::default()
+    };
+    let pool = Pool::new(terms, skillcell_linux::probe::quick()).map_err(ServeError::Begin)?;
+    Ok(Arc::new(WarmEngine::new(pool, cold)))
 }
 
 fn tcp(args: &ServeArgs, address: std::net::SocketAddr) -> Result<TcpListen, ServeError> {

@@ -174,7 +174,7 @@ fn names(top: &OwnedFd, folder: impl AsRef<OsStr>) -> Result<Vec<std::ffi::OsStr
 }
 
 fn state(tracee: &Tracee, pid: u32) -> Result<State, Unfit> {
-    let memory = procfs::open_memory(pid).ok_or(LinuxError::new(Step::Image, Errno::SRCH))?;
+    let memory = File::open(format!("/proc/{pid}/mem")).map_err(|e| host(&e))?;
     let status = fs::read(format!("/proc/{pid}/status")).map_err(|e| host(&e))?;
     let signals = |field| -> u64 {
         line(&status, field)

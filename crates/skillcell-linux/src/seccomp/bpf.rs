@@ -44,7 +44,7 @@ pub struct Filter {
     pass: Option<Pass>,
 }
 
-/// Numbers that let one message of ours through a filter that hands every call over: they go into
+/// Numbers that let one message of ours through a filter that hands messages over: they go into
 /// argument registers that the call doesn't use, and are gone with the next `execve`.
 pub(crate) type Pass = [u32; 3];
 const PASS_ARGS: [u8; 3] = [3, 4, 5];
@@ -140,15 +140,14 @@ impl Filter {
             );
         }
         let denied = errno(libc::EPERM);
-        let quiet = assemble(&rules_of_init(profile, &rows), denied, &[]);
-        let list = assemble(&rows, if notify { NOTIFY } else { denied }, &[]);
-        let (program, pass) = match profile.record {
-            Recorded::Everything if notify => {
-                let pass = pass()?;
-                (everything(pass), Some(pass))
-            }
-            Recorded::Security if notify => (assemble(&rows, NOTIFY, SECURITY), None),
-            _ => (list.clone(), None),
+        let pass = if notify { Some(pass()?) } else { None };
+        let quiet = assemble(&rules_of_init(profile, &rows), denied, &[], None);
+        let deny = if notify { NOTIFY } else { denied };
+        let list = assemble(&rows, deny, &[], None);
+        let program = match (profile.record, pass) {
+            (Recorded::Everything, Some(pass)) => everything(pass),
+            (Recorded::Security, Some(_)) => assemble(&rows, deny, SECURITY, pass),
+            _ => assemble(&rows, deny, &[], pass),
         };
         Ok(Filter {
             program,
@@ -164,7 +163,7 @@ impl Filter {
         self.list.clone()
     }
 
-    /// Goes into the registers of the message that hands the listener over.
+    /// Goes into the registers of the message that hands the listener over, where there is one.
     pub(crate) fn pass(&self) -> Option<Pass> {
         self.pass
     }
@@ -253,6 +252,15 @@ fn pass() -> Result<Pass> {
 /// Hands every call over, but for one message of ours.
 fn everything(pass: Pass) -> Vec<sock_filter> {
     let mut program = preamble();
+    program.extend(our_message(pass));
+    program.push(op(RET, NOTIFY));
+    program
+}
+
+/// Lets one message of ours through: the one that gives the supervisor the listener, and so can't
+/// wait for an answer.
+fn our_message(pass: Pass) -> Vec<sock_filter> {
+    let mut program = Vec::new();
     // Each failed test jumps to the end.
     let mut remaining = 2 * PASS_ARGS.len() as u8 + 1;
     program.push(jump(JEQ, libc::SYS_sendmsg as u32, 0, remaining));
@@ -262,7 +270,6 @@ fn everything(pass: Pass) -> Vec<sock_filter> {
         program.push(jump(JEQ, number, 0, remaining));
     }
     program.push(op(RET, ALLOW));
-    program.push(op(RET, NOTIFY));
     program
 }
 
@@ -291,10 +298,20 @@ fn preamble() -> Vec<sock_filter> {
 }
 
 /// `handed_over`: calls that go to the listener where they are allowed.
-fn assemble(rows: &[Row], deny: u32, handed_over: &[libc::c_long]) -> Vec<sock_filter> {
+fn assemble(
+    rows: &[Row],
+    deny: u32,
+    handed_over: &[libc::c_long],
+    pass: Option<Pass>,
+) -> Vec<sock_filter> {
     let mut program = preamble();
     program.push(jump(JGE, X32_BIT, 0, 1));
     program.push(op(RET, deny));
+    if let Some(pass) = pass {
+        program.extend(our_message(pass));
+        // The tests of its registers have replaced the number.
+        program.push(op(LD_ABS, OFFSET_NR));
+    }
     program.extend(search(&segments(rows, deny, handed_over)));
     program
 }

@@ -329,6 +329,21 @@ fn a_full_record_hands_over_every_call_but_the_one_with_the_pass() {
     );
 }
 
+/// It hands the listener over, so nobody could answer it.
+#[test]
+fn the_message_with_the_pass_goes_through_every_filter_that_has_a_listener() {
+    for record in [Recorded::Denials, Recorded::Security, Recorded::Everything] {
+        let filter = compile(Profile { record, ..SANDBOX }, true);
+        let ask = |nr: libc::c_long, args| evaluate(&filter.program, ARCH, nr as u32, args);
+        let [a, b, c] = filter.pass().unwrap_or_else(|| panic!("no pass"));
+        assert_eq!(ask(libc::SYS_sendmsg, [5, 1, 0, a, b, c]), ALLOW);
+        for args in [[5, 1, 0, a, b, !c], [5, 1, 0, !a, b, c], [0; 6]] {
+            assert_eq!(ask(libc::SYS_sendmsg, args), NOTIFY, "{record:?}");
+        }
+        assert_eq!(ask(libc::SYS_sendmmsg, [5, 1, 0, a, b, c]), NOTIFY);
+    }
+}
+
 #[test]
 fn the_list_decides_about_recorded_calls_as_the_kernel_would_have() {
     let plain = compile(SANDBOX, true);

@@ -1,13 +1,11 @@
 //! The supervisor's end of seccomp notification.
 
 use super::bpf::{AllowList, Verdict};
-use super::memory::Memory;
-use crate::procfs;
+use super::memory;
 use crate::sys::{check, last_errno};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use std::cell::RefCell;
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -46,7 +44,6 @@ const CONTINUE: u32 = 1;
 pub struct Listener {
     fd: OwnedFd,
     list: AllowList,
-    memory: RefCell<Memory>,
 }
 
 /// One call of the skill that waits for an answer.
@@ -79,11 +76,7 @@ pub enum Answer {
 
 impl Listener {
     pub(crate) fn new(fd: OwnedFd, list: AllowList) -> Self {
-        Listener {
-            fd,
-            list,
-            memory: RefCell::default(),
-        }
+        Listener { fd, list }
     }
 
     /// What the allow list says of a call.
@@ -157,15 +150,25 @@ impl Listener {
     /// A NUL-terminated string of the waiting process, at most `max` bytes. For records only.
     pub fn read_string(&self, call: &Notification, address: u64, max: usize) -> Option<Vec<u8>> {
         // Most are short, and what is not asked for need not be copied.
-        for length in [256, 4096, max] {
-            let length = length.min(max);
-            let mut bytes = self.read_some(call, address, length)?;
+        let mut short = [0; 256];
+        let length = short.len().min(max);
+        let read = self.read_into(call, address, &mut short[..length], |read| {
+            read.contains(&0)
+        })?;
+        if let Some(end) = short[..read].iter().position(|b| *b == 0) {
+            return Some(short[..end].to_vec());
+        }
+        if read < length {
+            return None; // the mapping ends before the string does
+        }
+        for length in [4096, max] {
+            let mut bytes = self.read_some(call, address, length.min(max))?;
             if let Some(end) = bytes.iter().position(|b| *b == 0) {
                 bytes.truncate(end);
                 return Some(bytes);
             }
-            if bytes.len() < length {
-                return None; // the mapping ends before the string does
+            if bytes.len() < length.min(max) {
+                return None;
             }
         }
         None
@@ -179,30 +182,24 @@ impl Listener {
 
     /// As many bytes of the waiting process as there are, up to `max`. For records only.
     pub fn read_some(&self, call: &Notification, address: u64, max: usize) -> Option<Vec<u8>> {
-        let mut memory = self.memory.borrow_mut();
-        if let Some(known) = memory.of(call.pid)
-            && let Some(bytes) = procfs::read_memory(known, address, max)
-        {
-            return Some(bytes);
-        }
-        let opened = procfs::open_memory(call.pid)?;
-        let bytes = procfs::read_memory(&opened, address, max)?;
-        // It is this task's memory, and not that of one that took its number.
-        if !self.still_waits(call) {
-            return None;
-        }
-        memory.keep(call.pid, opened);
+        let mut bytes = vec![0; max];
+        let read = self.read_into(call, address, &mut bytes, |_| false)?;
+        bytes.truncate(read);
         Some(bytes)
     }
 
-    /// The task is about to get other memory, or to end.
-    pub fn forget_memory(&self, call: &Notification) {
-        self.memory.borrow_mut().forget(call.pid);
-    }
-
-    /// Nothing is known of what tasks do between two calls.
-    pub fn forget_all_memory(&self) {
-        self.memory.borrow_mut().clear();
+    /// Of the memory that the task has now: what it executed, or shares with others, since an earlier
+    /// call is of no matter, so nothing may be kept open between two calls.
+    fn read_into(
+        &self,
+        call: &Notification,
+        address: u64,
+        bytes: &mut [u8],
+        enough: fn(&[u8]) -> bool,
+    ) -> Option<usize> {
+        let read = memory::read(call.pid, address, bytes, enough)?;
+        // It is this task's memory, and not that of one that took its number.
+        self.still_waits(call).then_some(read)
     }
 }
 

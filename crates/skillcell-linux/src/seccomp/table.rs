@@ -200,6 +200,10 @@ fn conditional(profile: Profile) -> Vec<Row> {
         Sockets::PairsOnly | Sockets::InstallerPairsOnly => Rule::AnyOf(vec![]),
         Sockets::PrivateNamespace => watch(Rule::Watch),
     };
+    let sends = match profile.sockets {
+        Sockets::PairsOnly | Sockets::InstallerPairsOnly => Rule::Allow,
+        Sockets::PrivateNamespace => watch(Rule::Watch),
+    };
     let mut rows: Vec<Row> = vec![
         (
             SYS_openat,
@@ -311,6 +315,13 @@ fn conditional(profile: Profile) -> Vec<Row> {
             },
             "sends on a socket; a datagram to a named address is reported",
         ),
+        (
+            SYS_sendmsg,
+            "sendmsg",
+            sends.clone(),
+            "sends on a socket; whether to a named address lies in memory, so each is reported",
+        ),
+        (SYS_sendmmsg, "sendmmsg", sends, "several of sendmsg"),
         (
             SYS_personality,
             "personality",
@@ -432,11 +443,12 @@ fn clone_rule(profile: Profile) -> Rule {
 }
 
 fn prctl_rule() -> Rule {
-    // PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER and unknown options stay out.
+    // PR_SET_SECCOMP, PR_SET_MM, PR_SET_PTRACER and unknown options stay out. So does making itself
+    // unreadable: the record would have no names of what it opens.
+    let readable = vec![is(0, PR_SET_DUMPABLE), is(1, 1)];
     let options = [
         PR_SET_PDEATHSIG,
         PR_GET_PDEATHSIG,
-        PR_SET_DUMPABLE,
         PR_GET_DUMPABLE,
         PR_GET_KEEPCAPS,
         PR_SET_NAME,
@@ -458,7 +470,8 @@ fn prctl_rule() -> Rule {
         PR_GET_SPECULATION_CTRL,
         PR_SET_VMA,
     ];
-    Rule::AnyOf(options.iter().map(|o| vec![is(0, *o)]).collect())
+    let plain = options.iter().map(|o| vec![is(0, *o)]);
+    Rule::AnyOf(plain.chain([readable]).collect())
 }
 
 struct Group {
@@ -563,7 +576,7 @@ const PLAIN: &[Group] = &[
         reason: "uses sockets that socket, socketpair and connect let through",
         calls: calls![
         SYS_bind "bind", SYS_listen "listen", SYS_accept "accept", SYS_accept4 "accept4", SYS_recvfrom "recvfrom",
-        SYS_sendmsg "sendmsg", SYS_recvmsg "recvmsg", SYS_sendmmsg "sendmmsg", SYS_recvmmsg "recvmmsg", SYS_shutdown "shutdown",
+        SYS_recvmsg "recvmsg", SYS_recvmmsg "recvmmsg", SYS_shutdown "shutdown",
         SYS_getsockname "getsockname", SYS_getpeername "getpeername", SYS_setsockopt "setsockopt", SYS_getsockopt "getsockopt" ],
     },
     Group {

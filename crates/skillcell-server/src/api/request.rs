@@ -216,6 +216,7 @@ impl RunRequest {
             actor: self.actor,
             request_id: self.request_id,
             strict_denials: self.strict_denials,
+            caller: skillcell_supervisor::Caller::default(),
         };
         Ok(Call {
             request,

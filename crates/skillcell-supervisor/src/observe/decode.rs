@@ -90,6 +90,30 @@ impl Reader<'_> {
         (argv, count)
     }
 
+    /// Addresses and lengths of the names in a `sendmsg` or `sendmmsg`, where there are any.
+    pub(super) fn destinations(&self, call: &Notification, name: &str) -> Vec<(u64, u64)> {
+        /// `struct msghdr` begins with them; `struct mmsghdr` is one and a count.
+        const NAME: usize = 12;
+        const STEP: u64 = 64;
+        /// The kernel takes no more at once.
+        const MOST: u64 = 1024;
+        let count = if name == "sendmmsg" {
+            u64::from(call.args[2] as u32).min(MOST)
+        } else {
+            1
+        };
+        (0..count)
+            .map_while(|n| {
+                let at = call.args[1].checked_add(n * STEP)?;
+                let bytes = self.listener.read_bytes(call, at, NAME)?;
+                let address = u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?);
+                let length = u32::from_ne_bytes(bytes.get(8..)?.try_into().ok()?);
+                Some((address, length.into()))
+            })
+            .filter(|(address, length)| *address != 0 && *length != 0)
+            .collect()
+    }
+
     /// `127.0.0.1:80`, `[::1]:80`, `unix:/path`, `unix:@abstract`.
     pub(super) fn address(&self, call: &Notification, at: u64, length: u64) -> Option<Vec<u8>> {
         let length = usize::try_from(length).ok()?.min(128);

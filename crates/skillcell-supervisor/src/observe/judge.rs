@@ -33,7 +33,9 @@ impl Eyes {
             "clone" | "fork" | "vfork" if self.scene.fork_limit.is_some() => {
                 self.judge_fork(call, name, task)
             }
-            "connect" | "sendto" => self.judge_destination(call, name, task),
+            "connect" => self.judge_destination(call, name, task, (call.args[1], call.args[2])),
+            "sendto" => self.judge_destination(call, name, task, (call.args[4], call.args[5])),
+            "sendmsg" | "sendmmsg" => self.judge_messages(call, name, task),
             "socket" | "socketpair" => self.judge_socket(call, name, task),
             _ => match Writes::of(name, &call.args) {
                 Some(write) if !(bare && write.needs_mounts()) => {
@@ -135,12 +137,24 @@ impl Eyes {
         self.refuse(call, name, task, no, Errno::ACCESS)
     }
 
-    fn judge_destination(&mut self, call: &Notification, name: &str, task: Task) -> Judged {
-        let (address, length) = if name == "connect" {
-            (call.args[1], call.args[2])
-        } else {
-            (call.args[4], call.args[5])
-        };
+    /// Each message with an address of its own is as `sendto`; most have none.
+    fn judge_messages(&mut self, call: &Notification, name: &str, task: Task) -> Judged {
+        for destination in self.reader().destinations(call, name) {
+            let judged = self.judge_destination(call, name, task, destination)?;
+            if judged != Answer::Continue {
+                return Ok(judged);
+            }
+        }
+        Ok(Answer::Continue)
+    }
+
+    fn judge_destination(
+        &mut self,
+        call: &Notification,
+        name: &str,
+        task: Task,
+        (address, length): (u64, u64),
+    ) -> Judged {
         let bare = matches!(self.scene.world, World::Bare { .. });
         let destination = self
             .listener
@@ -255,7 +269,7 @@ impl Eyes {
             Place::File(fd) => Target::of_file(call.pid, fd),
             Place::Path(dir, address) => {
                 let path = self.reader().path(call, address);
-                path.map(|path| Target::new(call.pid, dir, &path))
+                path.and_then(|path| Target::new(call.pid, dir, &path))
             }
         };
         // What can't be found out now is an error of the call itself.

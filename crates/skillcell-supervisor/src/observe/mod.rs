@@ -216,15 +216,8 @@ impl Eyes {
             let event = Event::Syscall(self.decoded(call, &name, errno));
             self.scene.recorder.note(Some(task), &event)?;
         }
-        match name.as_ref() {
-            "exit" | "exit_group" => {
-                self.tasks.forget(call.pid);
-                self.listener.forget_memory(call);
-            }
-            "execve" | "execveat" => self.listener.forget_memory(call),
-            // Below that level nobody says when a program is executed.
-            _ if self.scene.level < AuditLevel::Security => self.listener.forget_all_memory(),
-            _ => {}
+        if matches!(name.as_ref(), "exit" | "exit_group") {
+            self.tasks.forget(call.pid);
         }
         Ok(answer)
     }

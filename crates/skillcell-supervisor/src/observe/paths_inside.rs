@@ -1,7 +1,9 @@
 //! Paths as the skill names them, looked at from outside, to tell which writes the cell denies.
 //! For the record only: the kernel decides, and by then the path may be another.
 
+use rustix::fd::AsRawFd;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -83,7 +85,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn new(pid: u32, dir: i32, path: &[u8]) -> Target {
+    /// `None` where nobody can say which folder the path begins in.
+    pub(crate) fn new(pid: u32, dir: i32, path: &[u8]) -> Option<Target> {
         let path = Path::new(OsStr::from_bytes(path));
         let base = if path.is_absolute() {
             PathBuf::from("/")
@@ -93,12 +96,30 @@ impl Target {
             } else {
                 format!("/proc/{pid}/fd/{dir}")
             };
-            std::fs::read_link(link).unwrap_or_else(|_| PathBuf::from("/"))
+            std::fs::read_link(link).ok()?
         };
-        Target {
+        Some(Target {
             pid,
             path: normal(&base.join(path)),
-        }
+        })
+    }
+
+    /// Where links lead from here, as the skill would see it; `None` where there is nothing.
+    pub(crate) fn followed(pid: u32, path: &[u8]) -> std::io::Result<Option<Vec<u8>>> {
+        let root = rustix::fs::open(
+            format!("/proc/{pid}/root"),
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let there = match rustix::fs::openat2(&root, path, flags, Mode::empty(), resolve) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let name = std::fs::read_link(format!("/proc/self/fd/{}", there.as_raw_fd()))?;
+        Ok(Some(name.into_os_string().into_encoded_bytes()))
     }
 
     /// The file that a descriptor is open on.

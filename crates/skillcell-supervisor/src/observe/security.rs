@@ -2,6 +2,7 @@
 
 use super::Eyes;
 use super::decode::open_flags;
+use super::own::Place;
 use super::paths_inside::Target;
 use skillcell_audit::{Access, Change, Event, FileOpened, RecordFailed, Task, Text};
 use skillcell_linux::seccomp::Notification;
@@ -56,6 +57,7 @@ impl Eyes {
             "fchmodat" | "fchmodat2" | "fchownat" => {
                 self.changed(call, task, Change::Attributes, at(0, 1), None)
             }
+            "bind" => self.bound(call, task),
             "connect" => {
                 let address = self.reader().address(call, args[1], args[2]);
                 let address = self.text(&address.unwrap_or_else(|| b"?".to_vec()));
@@ -75,7 +77,11 @@ impl Eyes {
         if path.first() == Some(&b'/') {
             return Some(path);
         }
-        Some(Target::new(call.pid, dir, &path).into_bytes())
+        match Target::new(call.pid, dir, &path) {
+            Some(target) => Some(target.into_bytes()),
+            // In a folder that nobody can name, which is no folder of its own.
+            None => Some([b"?/", path.as_slice()].concat()),
+        }
     }
 
     fn program(
@@ -116,9 +122,23 @@ impl Eyes {
             0 | 1 => Access::Write,
             _ => Access::ReadWrite,
         };
-        let path = self.absolute(call, file);
-        if access == Access::Read && path.as_ref().is_some_and(|p| self.scene.own.contain(p)) {
-            return Ok(());
+        let mut path = self.absolute(call, file);
+        if access == Access::Read
+            && let Some(named) = &path
+        {
+            match self.scene.own.place(named) {
+                Place::Own => return Ok(()),
+                Place::Bundle => match Target::followed(call.pid, named) {
+                    Ok(None) => return Ok(()),
+                    Ok(Some(real)) if self.scene.own.place(&real) != Place::Elsewhere => {
+                        return Ok(());
+                    }
+                    Ok(Some(real)) => path = Some(real),
+                    // Nobody can say where it leads, so its name is worth an event.
+                    Err(_) => {}
+                },
+                Place::Elsewhere => {}
+            }
         }
         self.tally.file(access);
         let event = Event::FileOpened(FileOpened {
@@ -145,6 +165,27 @@ impl Eyes {
             change,
             path: words(path),
             to: to.map(words),
+        };
+        self.note(task, &event)
+    }
+
+    /// A named socket is a file; other addresses belong to the cell alone.
+    fn bound(&mut self, call: &Notification, task: Task) -> Result<(), RecordFailed> {
+        let address = self.reader().address(call, call.args[1], call.args[2]);
+        let Some(path) = address.as_deref().and_then(|a| a.strip_prefix(b"unix:")) else {
+            return Ok(());
+        };
+        if matches!(path.first(), None | Some(b'@')) {
+            return Ok(());
+        }
+        let path = match Target::new(call.pid, AT_FDCWD, path) {
+            Some(target) => target.into_bytes(),
+            None => [b"?/", path].concat(),
+        };
+        let event = Event::FileChanged {
+            change: Change::MakeNode,
+            path: self.text(&path),
+            to: None,
         };
         self.note(task, &event)
     }

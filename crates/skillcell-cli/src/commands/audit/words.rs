@@ -270,7 +270,7 @@ fn changed(change: Change, path: &str, to: Option<&str>) -> String {
         Change::Remove => format!("removed {path}"),
         Change::Rename => format!("renamed {path}{}", to("to")),
         Change::MakeFolder => format!("made folder {path}"),
-        Change::Link => format!("linked {path}{}", to("as")),
+        Change::Link => format!("made link {path}{}", to("to")),
         Change::Symlink => format!("made symbolic link {path}{}", to("to")),
         Change::MakeNode => format!("made device, pipe or socket {path}"),
         Change::Attributes => format!("changed attributes of {path}"),
