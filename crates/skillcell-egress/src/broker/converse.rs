@@ -134,8 +134,10 @@ async fn admitted_to(
     traffic: &Arc<Traffic>,
 ) -> Ended {
     let by_name = matches!(to.host, Host::Name(_));
-    if !admitted.inspect && (!by_name || call.is_proxy(to)) {
-        // A rule by address, or a proxy: there is no name to hold the client to.
+    let forward = to.adapter == Adapter::HttpForward;
+    if !admitted.inspect && !forward && (!by_name || call.is_proxy(to)) {
+        // A rule by address, or a proxy: there is no name to hold the client to. What came as a
+        // request to a proxy is one, and the next one on its connection may be for somebody else.
         return straight(call, client, to, &read, traffic).await;
     }
     let opening = match open(&mut client, to, admitted.inspect, read).await {
