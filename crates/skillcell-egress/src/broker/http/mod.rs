@@ -4,6 +4,8 @@
 mod body;
 mod exchange;
 mod guarded;
+mod hop_by_hop;
+mod overrides;
 mod upstream;
 mod websocket;
 
