@@ -1,6 +1,7 @@
 //! A skill talks only to whom its policy names, whatever it talks with. Every denial has its
 //! counter-proof: the same attempt, made outside of a cell in the same network, gets what it wants.
 
+mod agreement;
 mod budgets;
 mod bypass;
 mod clients;
