@@ -9,6 +9,7 @@ mod http_rules;
 mod index;
 mod network;
 mod rules;
+mod secret_ways;
 mod secrets;
 mod streams;
 mod trial;

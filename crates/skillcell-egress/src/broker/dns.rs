@@ -148,7 +148,7 @@ impl NameServer {
                 return Answer::NxDomain;
             }
         };
-        if self.call.secrets.clean(query.name().as_bytes()).is_err() {
+        if self.call.secrets.clean_name(query.name()).is_err() {
             self.record(query.name(), Some(Reason::SecretLeak), None, Some(&host));
             return Answer::Refused;
         }

@@ -5,19 +5,23 @@ use super::super::converse::Ended;
 use super::super::hint;
 use super::super::journal::Entry;
 use super::super::meter::Traffic;
+use super::super::secrets::hide;
 use super::super::sieve::{self, Sieve};
 use super::body::{BoxError, Outgoing};
 use super::guarded::Switch;
 use super::hop_by_hop::strip;
 use super::overrides;
+use super::returned::Returned;
 use super::split_authority;
 use super::upstream::{self, ConnectError, Connector, Offer, Scheme, Upstream};
 use super::websocket::{self, Handshake};
 use crate::http::HttpFault;
+use crate::scan::Hider;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
+use hyper::ext::ReasonPhrase;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::TokioIo;
@@ -157,6 +161,9 @@ impl Exchange {
             return Err(self.refuse(Reason::HttpHostMismatch, None));
         }
         let secrets = &self.call.secrets;
+        if secrets.clean(request.method().as_str().as_bytes()).is_err() {
+            return Err(self.leaked());
+        }
         if websocket::is_asked_for(request.headers())
             && !self.call.secrets.all_bound_to(&self.to.host)
         {
@@ -265,6 +272,7 @@ impl Exchange {
         let handshake = Handshake::of(request.method(), request.headers());
         let upgrade = switch.zip(handshake);
         let client_side = upgrade.is_some().then(|| hyper::upgrade::on(&mut request));
+        let method = request.method().clone();
         let (mut parts, body) = request.into_parts();
         // To an address the client's own words for the host go on; a name is written anew.
         let said = match &self.to.host {
@@ -284,6 +292,12 @@ impl Exchange {
         }
         if let Some(said) = said {
             parts.headers.insert(header::HOST, said);
+        }
+        // Of whom was told a secret, what comes back is read: it must be readable.
+        let hider = secrets.hider(&self.to.host);
+        if hider.is_some() {
+            let identity = HeaderValue::from_static("identity");
+            parts.headers.insert(header::ACCEPT_ENCODING, identity);
         }
         if upgrade.is_some() {
             parts
@@ -335,7 +349,41 @@ impl Exchange {
             strip(response.headers_mut());
         }
         *response.version_mut() = Version::HTTP_11;
-        response.map(|body| body.map_err(Into::into).boxed())
+        match hider {
+            Some(hider) => self.returned(response, hider, &method),
+            None => response.map(|body| body.map_err(Into::into).boxed()),
+        }
+    }
+
+    /// An answer in which no secret stands any more.
+    fn returned(
+        self: Arc<Self>,
+        mut response: Response<Incoming>,
+        hider: Hider,
+        method: &Method,
+    ) -> Answer {
+        response.extensions_mut().remove::<ReasonPhrase>();
+        let headers = response.headers_mut();
+        if hide(&hider, headers).is_err() {
+            let refused = self.leaked();
+            return told(
+                StatusCode::BAD_GATEWAY,
+                Some(refused.reason),
+                &refused.words,
+            );
+        }
+        // A server that packs it all the same has its way; a secret in there is not found.
+        let packed = headers
+            .get(header::CONTENT_ENCODING)
+            .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        if packed || response.body().is_end_stream() {
+            return response.map(|body| body.map_err(Into::into).boxed());
+        }
+        // A placeholder is seldom as long as its secret.
+        if method != Method::HEAD {
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        response.map(|body| Returned::new(body, hider, self).boxed())
     }
 
     fn uri(&self, path_and_query: &str) -> Result<Uri, hyper::http::Error> {

@@ -6,6 +6,7 @@ mod exchange;
 mod guarded;
 mod hop_by_hop;
 mod overrides;
+mod returned;
 mod upstream;
 mod websocket;
 
