@@ -5,6 +5,7 @@ mod agreement;
 mod budgets;
 mod bypass;
 mod clients;
+mod hoarding;
 mod http_rules;
 mod index;
 mod network;
