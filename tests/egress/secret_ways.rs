@@ -179,3 +179,15 @@ claim! {
         assert_eq!(asked(), before);
     }
 }
+
+claim! {
+    /// A placeholder for nothing would pass for a value.
+    fn an_empty_value_stays_empty(cell) {
+        let grants = Grants::egress(RULES).asking(&format!("secrets: [{{env: {NAME}, hosts: [api.example.com], in: [header]}}]"));
+        let report = Trial::new(cell, grants)
+            .flags(&["--env", &format!("{NAME}=")])
+            .step("variable", "variable", json!({"variable": NAME}))
+            .inside();
+        assert_eq!(report.ok("variable"), "");
+    }
+}
