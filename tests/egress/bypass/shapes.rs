@@ -94,3 +94,31 @@ claim! {
         report.denied("api.example.com", "tls_server_name_mismatch");
     }
 }
+
+claim! {
+    /// On a port where a server may be the one that begins, a client that takes its time is no other client.
+    fn a_late_request_is_held_to_the_name_like_any_other(cell) {
+        let code = "
+import socket, time
+with socket.create_connection(('api.example.com', 8080), timeout=5) as stream:
+    time.sleep(0.6)
+    stream.sendall(f'GET /hello?tag={args[\"tag\"]} HTTP/1.1\\r\\nHost: {args[\"host\"]}:8080\\r\\n\\r\\n'.encode())
+    answer = stream.recv(4096)
+    if b'aiohttp' not in answer:
+        raise ConnectionError(answer)
+";
+        let tag = format!("{}-late", cell.mark());
+        let step = |host: &str| json!({"code": code, "args": {"host": host, "tag": format!("{tag}-{host}")}});
+        let trial = Trial::new(cell, Grants::egress("{domains: [api.example.com], ports: [8080]}"))
+            .step("right", "python", step("api.example.com"))
+            .step("wrong", "python", step("evil.example.net"));
+        trial.prove();
+        let wrong = || network().arrived(&format!("{tag}-evil")).len();
+        let before = wrong();
+        let report = trial.inside();
+        report.ok("right");
+        report.failed("wrong");
+        report.denied("api.example.com:8080", "http_host_mismatch");
+        assert!(before > 0 && wrong() == before);
+    }
+}

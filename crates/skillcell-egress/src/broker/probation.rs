@@ -1,12 +1,15 @@
 //! A connection to a name on a port that isn't the web's, whose client hasn't shown what it speaks:
 //! the server may have to begin, or the client sends less than a line. Bytes go on, and are still
-//! read: as soon as they turn out to be HTTP, which names a host on every request, or a TLS hello
-//! for another name, the connection is cut. A request line is told by its end, and the names come
-//! after it, so nothing has been asked of anybody by then.
+//! read. A request line of which the server hasn't heard yet is what it would have been at first, and
+//! is served like that; in a call with secrets a TLS hello as well. As soon as what has begun to go on
+//! turns out to be HTTP, which names a host on every request, or a TLS hello for another name, the
+//! connection is cut. A request line is told by its end, and the names come after it, so nothing has
+//! been asked of anybody by then.
 
 use super::call::{Call, Destination};
 use super::converse::{Ended, MAX_OPENING, cut_short, fits, not_dialled, reset};
 use super::dial::dial;
+use super::http;
 use super::inspect;
 use super::meter::{Direction, Traffic};
 use super::relay::{Cut, next, outwards, pump, send};
@@ -30,6 +33,8 @@ enum Verdict {
     /// A hello, all of it, in a call with secrets: the connection has to be looked into. The server
     /// hasn't heard of it.
     Inspect(Vec<u8>),
+    /// A request line, of which the server hasn't heard either: its client was only slow.
+    Requests(Vec<u8>),
 }
 
 pub(super) async fn serve(
@@ -75,6 +80,10 @@ pub(super) async fn serve(
             drop(server);
             return inspect::serve(call, inspector, client, hello, to, traffic).await;
         }
+        (Ok(Verdict::Requests(line)), _) => {
+            drop(server);
+            return http::serve_plain(call, client, line, to, traffic).await;
+        }
         (Ok(Verdict::Inspect(_)), None) => Reason::ProtocolNotAllowed,
         (Ok(Verdict::Refused(reason)), _) => reason,
     };
@@ -106,6 +115,9 @@ async fn watched(
             // In a call with secrets the server must not have heard of a hello.
             Sniff::NeedMore if bytes.len() < MAX_OPENING => {
                 held = sieve.looks() && bytes.starts_with(&[HANDSHAKE]);
+            }
+            Sniff::Http1 if sent == 0 && traffic.into.load(Ordering::Relaxed) == 0 => {
+                return Ok(Verdict::Requests(bytes));
             }
             Sniff::Tls => match hello.read(&bytes) {
                 // The name is in there.
