@@ -3,9 +3,14 @@
 
 use std::net::Ipv6Addr;
 
-use skillcell_egress::dns::{Answer, Query};
+use skillcell_egress::dns::{Answer, Query, complaint};
 
 libfuzzer_sys::fuzz_target!(|packet: &[u8]| {
+    if let Some(bytes) = complaint(packet) {
+        assert!(bytes.len() == 12 && bytes[..2] == packet[..2]);
+        // An answer to an answer would be the beginning of a long talk.
+        assert_eq!(complaint(&bytes), None);
+    }
     let Ok(query) = Query::parse(packet) else { return };
     // Names end on a terminal and in the log.
     assert!(query.name().bytes().all(|byte| (0x20..0x7f).contains(&byte)));

@@ -179,3 +179,31 @@ fn every_client_believes_the_authority_of_an_inspected_call() {
     assert_each(&report, &CLIENTS);
     assert_eq!(report.ok("httpx2 allowed")["version"], "HTTP/2");
 }
+
+/// Without proxy variables: Java obeys none.
+#[test]
+fn java_reaches_what_is_allowed_and_only_that() {
+    let _shared = shared();
+    let cell = cell(User::Caller);
+    let mut trial = Trial::new(&cell, Grants::domain("api.example.com"));
+    let tag = cell.mark();
+    for (name, host) in [
+        ("allowed", "api.example.com"),
+        ("denied", "other.example.com"),
+    ] {
+        for scheme in ["https", "http"] {
+            let url = format!("{scheme}://{host}/hello?tag={tag}-{name}");
+            trial = trial.step(&format!("{scheme} {name}"), "java", json!({"url": url}));
+        }
+    }
+    trial.prove();
+    let before = network().arrived(&format!("{tag}-denied")).len();
+    let report = trial.inside();
+    for scheme in ["https", "http"] {
+        let body = report.body(&format!("{scheme} allowed"));
+        assert_eq!(body, "hello from api.example.com");
+        report.failed(&format!("{scheme} denied"));
+    }
+    report.denied("other.example.com", "host_not_allowed");
+    assert_eq!(network().arrived(&format!("{tag}-denied")).len(), before);
+}

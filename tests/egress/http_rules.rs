@@ -179,20 +179,23 @@ fn http_2_requests_are_held_to_the_same_rules() {
 claim! {
     /// Looking into a connection must not make the other end believable to a skill that it isn't.
     fn an_upstream_that_nobody_vouches_for_is_refused(cell) {
-        let ask = |trust: &str| json!({"url": "https://api.example.com:9443/hello", "trust": trust});
-        let trial = |http: &str| {
-            let rule = format!("{{domains: [api.example.com], ports: [9443]{http}}}");
-            Trial::new(cell, Grants::egress(&rule)).step("believes anybody", "urllib", ask("anybody"))
-        };
-        let relayed = trial("");
-        relayed.prove();
-        relayed.inside().ok("believes anybody");
-        let report = trial(", http: [{methods: [GET], paths: [\"/*\"]}]")
-            .step("believes the cell", "urllib", ask("default"))
-            .inside();
-        report.failed("believes anybody");
-        report.failed("believes the cell");
-        report.denied("api.example.com:9443", "upstream_tls");
+        // Of an authority that nobody knows; from long ago; for another name.
+        for port in [9443, 9444, 9445] {
+            let ask = |trust: &str| json!({"url": format!("https://api.example.com:{port}/hello"), "trust": trust});
+            let trial = |http: &str| {
+                let rule = format!("{{domains: [api.example.com], ports: [{port}]{http}}}");
+                Trial::new(cell, Grants::egress(&rule)).step("believes anybody", "urllib", ask("anybody"))
+            };
+            let relayed = trial("");
+            relayed.prove();
+            relayed.inside().ok("believes anybody");
+            let report = trial(", http: [{methods: [GET], paths: [\"/*\"]}]")
+                .step("believes the cell", "urllib", ask("default"))
+                .inside();
+            report.failed("believes anybody");
+            report.failed("believes the cell");
+            report.denied(&format!("api.example.com:{port}"), "upstream_tls");
+        }
     }
 }
 
@@ -262,5 +265,77 @@ claim! {
         report.failed("wrong");
         report.denied("api.example.com:8081", "protocol_not_allowed");
         assert_eq!(network().arrived(&format!("{tag}/wrong")).len(), before);
+    }
+}
+
+claim! {
+    /// There are servers that take the method or the path from elsewhere than the request line.
+    fn a_permitted_request_can_t_say_that_it_is_another_one(cell) {
+        let tag = format!("{}-override", cell.mark());
+        let tricks = [
+            ("method", "/repos/a?", "X-HTTP-Method-Override: DELETE\r\n"),
+            ("path", "/repos/a?", "X-Original-URL: /admin\r\n"),
+            ("rewrite", "/repos/a?", "X-Rewrite-URL: /admin\r\n"),
+            ("parameter", "/repos/a?_method=DELETE&", ""),
+            ("escaped", "/repos/a?%5Fmethod=DELETE&", ""),
+        ];
+        let trial = |grants: Grants, tag: &str| {
+            let mut trial = Trial::new(cell, grants);
+            for (name, path, header) in tricks {
+                let send = format!("GET {path}tag={tag} HTTP/1.1\r\nHost: api.example.com\r\n{header}\r\n");
+                trial = trial.step(name, "connect", json!({
+                    "host": "api.example.com", "port": 80, "send": [send], "expect": "HTTP/1.1 200",
+                }));
+            }
+            trial
+        };
+        let free = trial(Grants::domain("api.example.com"), &format!("free-{tag}")).inside();
+        let report = trial(grants(), &format!("held-{tag}")).inside();
+        for (name, ..) in tricks {
+            free.ok(name);
+            report.failed(name);
+        }
+        assert_eq!(network().arrived(&format!("free-{tag}")).len(), tricks.len(), "the counter-proof arrives");
+        assert!(network().arrived(&format!("held-{tag}")).is_empty());
+        report.denied("api.example.com:80", "http_request_not_allowed");
+    }
+}
+
+claim! {
+    /// Nobody matches it, so nobody may change it: a name with a slash in it is one segment for its server.
+    fn where_all_requests_are_allowed_a_path_arrives_as_it_was_written(cell) {
+        let tag = cell.mark();
+        let target = format!("/a%2Fb//c/../%7Ed?tag={tag}");
+        let fields = json!({
+            "host": "api.example.com", "port": 80, "expect": "HTTP/1.1 200",
+            "send": [format!("GET {target} HTTP/1.1\r\nHost: api.example.com\r\n\r\n")],
+        });
+        let report = Trial::new(cell, Grants::domain("api.example.com")).step("odd", "connect", fields.clone()).inside();
+        report.ok("odd");
+        report.nothing_denied();
+        let arrived = network().arrived(tag);
+        assert!(arrived.iter().any(|a| a["target"] == target), "{arrived:#?}");
+        Trial::new(cell, any_request()).step("odd", "connect", fields).inside().failed("odd");
+    }
+}
+
+claim! {
+    /// Some clients refuse two certificates of one issuer with one number.
+    fn certificates_of_a_call_differ_and_don_t_outlive_it_by_much(cell) {
+        let code = "
+import socket, ssl
+value = []
+for host in ('api.example.com', 'other.example.com'):
+    with socket.create_connection((host, 443), timeout=5) as plain:
+        with ssl.create_default_context().wrap_socket(plain, server_hostname=host) as stream:
+            got = stream.getpeercert()
+            days = (ssl.cert_time_to_seconds(got['notAfter']) - ssl.cert_time_to_seconds(got['notBefore'])) / 86400
+            value.append([got['serialNumber'], days])
+";
+        let rule = "{domains: [api.example.com, other.example.com], ports: [443], http: [{methods: [GET], paths: [\"/*\"]}]}";
+        let report = Trial::new(cell, Grants::egress(rule)).step("look", "python", json!({"code": code})).inside();
+        let seen = report.ok("look");
+        assert_ne!(seen[0][0], seen[1][0], "{seen}");
+        assert!(seen[0][1].as_f64().is_some_and(|days| days < 32.0), "{seen}");
     }
 }

@@ -1,13 +1,16 @@
 //! A skill talks only to whom its policy names, whatever it talks with. Every denial has its
 //! counter-proof: the same attempt, made outside of a cell in the same network, gets what it wants.
 
+mod agreement;
 mod budgets;
 mod bypass;
 mod clients;
+mod hoarding;
 mod http_rules;
 mod index;
 mod network;
 mod rules;
+mod secret_ways;
 mod secrets;
 mod streams;
 mod trial;

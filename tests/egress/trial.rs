@@ -217,6 +217,11 @@ impl Report {
         }
     }
 
+    /// However the attempt ended.
+    pub fn result(&self, name: &str) -> &Value {
+        &self.results[name]
+    }
+
     /// The attempt got what it wanted; gives it.
     #[track_caller]
     pub fn ok(&self, name: &str) -> &Value {

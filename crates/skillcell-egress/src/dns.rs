@@ -167,6 +167,24 @@ impl Query {
     }
 }
 
+/// The answer to what isn't one well-formed query: an error, so that nobody waits for more. `None` for
+/// what is no question at all.
+pub fn complaint(packet: &[u8]) -> Option<Vec<u8>> {
+    const HEADER: usize = 12;
+    let mut reader = Reader::new(packet.get(..HEADER)?);
+    let (id, flags) = (reader.u16()?, reader.u16()?);
+    if flags & 0x8000 != 0 {
+        return None;
+    }
+    let operation = flags & 0x7800;
+    let code = if operation == 0 { 1 } else { 4 };
+    let mut answer = Vec::with_capacity(HEADER);
+    for field in [id, 0x8080 | operation | flags & 0x0100 | code, 0, 0, 0, 0] {
+        answer.extend_from_slice(&field.to_be_bytes());
+    }
+    Some(answer)
+}
+
 fn read_name(reader: &mut Reader<'_>, wire: &mut Vec<u8>) -> Result<String, DnsError> {
     let mut name = String::new();
     loop {

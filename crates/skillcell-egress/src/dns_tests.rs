@@ -147,3 +147,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_no_single_question_gets_an_error_at_once() {
+    let packet = |flags: u16, questions: u16| {
+        let mut packet = Vec::new();
+        for field in [0x1234, flags, questions, 0, 0, 0] {
+            packet.extend_from_slice(&field.to_be_bytes());
+        }
+        packet
+    };
+    for (flags, answered) in [(0x0100_u16, 0x8181_u16), (0x2800, 0xa884), (0x0200, 0x8081)] {
+        let answer = complaint(&packet(flags, 2)).expect("an answer");
+        assert_eq!(answer[..2], [0x12, 0x34]);
+        assert_eq!(answer[2..4], answered.to_be_bytes());
+        assert_eq!(answer[4..], [0; 8]);
+    }
+    // An answer to an answer could be the beginning of a long talk.
+    assert_eq!(complaint(&packet(0x8000, 1)), None);
+    assert_eq!(complaint(b"STUN?"), None);
+}

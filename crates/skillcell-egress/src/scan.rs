@@ -3,11 +3,13 @@
 //! why the hosts that it reaches are named one by one.
 
 mod automaton;
+mod hide;
 mod spellings;
 
 use std::sync::Arc;
 
 use automaton::Automaton;
+pub use hide::{Hider, TooLong};
 
 /// A shorter needle is looked for as it is only: its encodings are so short that they occur by
 /// chance.

@@ -20,6 +20,11 @@ const ETC: &[&str] = &[
     "/etc/mime.types",
     "/etc/localtime",
     "/etc/fonts",
+    // Without it no Java of Debian's starts. What lies beside it may name the host's proxies.
+    "/etc/java-11-openjdk/security",
+    "/etc/java-17-openjdk/security",
+    "/etc/java-21-openjdk/security",
+    "/etc/java-25-openjdk/security",
 ];
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];

@@ -107,13 +107,13 @@ fn hide_secrets(
         let Some(value) = env.get_mut(binding.env.as_str()) else {
             continue; // not required, and not given
         };
+        if value.is_empty() {
+            continue; // nothing to keep, and a placeholder would pass for a value
+        }
         let mut random = [0u8; 16];
         getrandom::fill(&mut random).map_err(|e| CallError::Random(e.into()))?;
         let placeholder = Placeholder::new(random);
         let value = std::mem::replace(value, placeholder.as_str().to_owned());
-        if value.is_empty() {
-            continue; // nothing to keep
-        }
         hidden.push((binding.env.to_string(), value.clone()));
         secrets.push(Secret {
             placeholder,

@@ -5,6 +5,7 @@ mod evidence;
 mod kernel;
 mod names;
 mod proxies;
+mod shapes;
 
 use serde_json::{Value, json};
 

@@ -157,3 +157,50 @@ claim! {
         }
     }
 }
+
+claim! {
+    /// What isn't one question is told so, and doesn't wait for an answer that never comes.
+    fn what_is_no_question_is_refused_at_once_and_recorded(cell) {
+        let code = "
+import socket, struct
+value = []
+for packet in (struct.pack('!6H', 7, 0x0100, 2, 0, 0, 0), struct.pack('!6H', 7, 0x2800, 1, 0, 0, 0) + b'data' * 100):
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        with socket.socket(socket.AF_INET, kind) as stream:
+            stream.settimeout(3)
+            stream.connect(('127.0.0.1', 53))
+            framed = struct.pack('!H', len(packet)) + packet if kind == socket.SOCK_STREAM else packet
+            stream.sendall(framed)
+            answer = stream.recv(4096)
+            value.append(struct.unpack('!H', (answer[2:] if kind == socket.SOCK_STREAM else answer)[2:4])[0] & 15)
+";
+        let report = Trial::new(cell, Grants::domain("api.example.com"))
+            .step("odd", "python", json!({"code": code}))
+            .step("after that", "resolve", json!({"host": "api.example.com"}))
+            .inside();
+        assert_eq!(report.ok("odd"), &json!([1, 1, 4, 4]));
+        report.ok("after that");
+        report.denied("127.0.0.1:53", "dns_type_not_allowed");
+    }
+}
+
+claim! {
+    /// A `deny` entry for a name beside it doesn't make a long name a short one.
+    fn a_denied_sibling_does_not_open_the_tunnel(cell) {
+        let label = format!("{}{}", cell.mark(), "d".repeat(60 - cell.mark().len()));
+        let rules = |deny: &str| Grants::network(&format!(
+            "egress: [{{domains: [\"*.wild.example.org\"], ports: [443]}}], deny: [{{domains: [{deny}]}}]"
+        ));
+        let step = json!({"host": format!("{label}.wild.example.org")});
+        Trial::new(cell, Grants::none()).step("long", "resolve", step.clone()).prove();
+        let before = network().asked(&label).len();
+        let report = Trial::new(cell, rules("a.wild.example.org, b.wild.example.org"))
+            .step("long", "resolve", step)
+            .step("short", "resolve", json!({"host": "short.wild.example.org"}))
+            .inside();
+        report.failed("long");
+        report.ok("short");
+        report.denied("wild.example.org", "dns_budget_exceeded");
+        assert_eq!(network().asked(&label).len(), before);
+    }
+}

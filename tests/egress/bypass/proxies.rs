@@ -214,3 +214,32 @@ claim! {
         report.denied("evil.example.net", "host_not_allowed");
     }
 }
+
+claim! {
+    /// A client of a proxy may use its connection for somebody else: that must not go to the first one.
+    fn a_request_behind_one_to_an_address_does_not_go_to_that_address(cell) {
+        let code = "
+import socket
+with socket.create_connection(('127.0.0.1', 3128), timeout=5) as stream:
+    one = lambda host, path: f'GET http://{host}{path} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n'.encode()
+    stream.sendall(one('198.51.100.11', '/hello?tag=' + args['tag'] + '-first'))
+    first = stream.recv(65536)
+    if b' 200 ' not in first.split(b'\\r\\n')[0]:
+        raise ConnectionError(first)
+    try:
+        stream.sendall(one('api.example.com', '/hello?tag=' + args['tag'] + '-second'))
+        value = stream.recv(65536).decode('latin-1')
+    except ConnectionError:
+        value = ''
+";
+        let tag = cell.mark();
+        let rules = "{domains: [api.example.com], ports: [80]}, {cidrs: [198.51.100.11/32], ports: [80]}";
+        let report = Trial::new(cell, Grants::egress(rules))
+            .step("both", "python", json!({"code": code, "args": {"tag": tag}}))
+            .inside();
+        report.ok("both");
+        assert_eq!(network().arrived(&format!("{tag}-first")).len(), 1);
+        let second = network().arrived(&format!("{tag}-second"));
+        assert!(second.is_empty(), "it went to whom it wasn't for: {second:#?}");
+    }
+}

@@ -150,7 +150,7 @@ impl Call {
                 return Err(self.deny_whole(to, reason, rule.as_deref()));
             }
         };
-        if self.secrets.clean(to.host.to_string().as_bytes()).is_err() {
+        if self.secrets.clean_name(&to.host.to_string()).is_err() {
             return Err(self.deny_whole(to, Reason::SecretLeak, None));
         }
         self.meter
@@ -166,7 +166,8 @@ impl Call {
             return Err(self.unrecorded(to));
         }
         Ok(Admitted {
-            inspect: inspect || !self.secrets.is_empty(),
+            requests: inspect,
+            secrets: !self.secrets.is_empty(),
             event,
         })
     }
@@ -174,7 +175,9 @@ impl Call {
 
 /// A connection that policy allows so far.
 pub(crate) struct Admitted {
-    /// Requests must be seen one by one.
-    pub(crate) inspect: bool,
+    /// Rules say which requests: anything else than requests is denied.
+    pub(crate) requests: bool,
+    /// There are secrets to be put in, and to be looked for.
+    pub(crate) secrets: bool,
     pub(crate) event: EgressEvent,
 }

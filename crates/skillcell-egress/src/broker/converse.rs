@@ -134,11 +134,14 @@ async fn admitted_to(
     traffic: &Arc<Traffic>,
 ) -> Ended {
     let by_name = matches!(to.host, Host::Name(_));
-    if !admitted.inspect && (!by_name || call.is_proxy(to)) {
-        // A rule by address, or a proxy: there is no name to hold the client to.
+    let forward = to.adapter == Adapter::HttpForward;
+    let inspect = admitted.requests || admitted.secrets;
+    if !inspect && !forward && (!by_name || call.is_proxy(to)) {
+        // A rule by address, or a proxy: there is no name to hold the client to. What came as a
+        // request to a proxy is one, and the next one on its connection may be for somebody else.
         return straight(call, client, to, &read, traffic).await;
     }
-    let opening = match open(&mut client, to, admitted.inspect, read).await {
+    let opening = match open(&mut client, to, admitted.requests, read).await {
         Ok(Some(opening)) => opening,
         Ok(None) => return Ended::default(),
         Err((reason, read)) => {
@@ -155,7 +158,7 @@ async fn admitted_to(
                 return Ended::denied(reason);
             }
             match &call.inspector {
-                Some(inspector) if admitted.inspect => {
+                Some(inspector) if inspect => {
                     inspect::serve(call, inspector, client, opening.bytes, to, traffic).await
                 }
                 _ => straight(call, client, to, &opening.bytes, traffic).await,
@@ -171,11 +174,13 @@ async fn admitted_to(
 async fn open(
     client: &mut TcpStream,
     to: &Destination,
-    inspect: bool,
+    requests: bool,
     mut bytes: Vec<u8>,
 ) -> Result<Option<Opening>, (Reason, Vec<u8>)> {
     // On the web's ports the client speaks first, in TLS or HTTP; so it does where requests count.
-    let web = inspect || matches!(to.port, 80 | 443);
+    // A rule by address is about an address, whatever is said to it.
+    let by_name = matches!(to.host, Host::Name(_));
+    let web = requests || by_name && matches!(to.port, 80 | 443);
     let patience = if web { FIRST_BYTES } else { CLIENT_FIRST };
     let (mut sniffer, mut hello) = (Sniffer::default(), HelloReader::default());
     loop {

@@ -7,7 +7,7 @@ use super::dial::Unresolved;
 use super::hint;
 use super::journal::Entry;
 use super::meter::Spent;
-use crate::dns::{Answer, Query, TYPE_A, TYPE_AAAA};
+use crate::dns::{Answer, Query, TYPE_A, TYPE_AAAA, complaint};
 use skillcell_core::{Adapter, DomainName, EgressEvent, Host, Reason};
 use skillcell_policy::{Ask, Decision};
 use std::io;
@@ -103,10 +103,23 @@ impl NameServer {
         }
     }
 
-    /// `None` for what is no question.
+    /// `None` for what nobody waits for an answer to.
     async fn answer(&self, packet: &[u8]) -> Option<Vec<u8>> {
-        let query = Query::parse(packet).ok()?;
         let asked = self.questions.fetch_add(1, Ordering::Relaxed);
+        let query = match Query::parse(packet) {
+            Ok(query) => query,
+            Err(error) => {
+                if asked < MAX_QUESTIONS {
+                    let hint = format!(
+                        "{error}; only single questions are answered in a cell, about A and AAAA"
+                    );
+                    let shown = "127.0.0.1:53";
+                    self.call
+                        .deny_as_shown(Adapter::Dns, shown, Reason::DnsTypeNotAllowed, hint);
+                }
+                return complaint(packet);
+            }
+        };
         let answer = if asked >= MAX_QUESTIONS {
             self.record(query.name(), Some(Reason::DnsBudgetExceeded), None, None);
             Answer::Refused
@@ -135,7 +148,7 @@ impl NameServer {
                 return Answer::NxDomain;
             }
         };
-        if self.call.secrets.clean(query.name().as_bytes()).is_err() {
+        if self.call.secrets.clean_name(query.name()).is_err() {
             self.record(query.name(), Some(Reason::SecretLeak), None, Some(&host));
             return Answer::Refused;
         }
@@ -193,20 +206,8 @@ impl NameServer {
 
     /// A name that only a wildcard allows, with a label that has room for data.
     fn smells_of_a_tunnel(&self, name: &DomainName) -> bool {
-        let Some((first, rest)) = name.as_str().split_once('.') else {
-            return false;
-        };
-        if name
-            .as_str()
-            .split('.')
-            .all(|l| l.len() <= MAX_WILDCARD_LABEL)
-        {
-            return false;
-        }
-        // A sibling is allowed as well: it is the wildcard that allows this one.
-        let sibling = if first == "a" { "b" } else { "a" };
-        Host::parse(&format!("{sibling}.{rest}"))
-            .is_ok_and(|h| matches!(self.call.decide(&h, Ask::Resolve), Decision::Allow { .. }))
+        let long = |label: &str| label.len() > MAX_WILDCARD_LABEL;
+        name.as_str().split('.').any(long) && !self.call.egress.names_exactly(name)
     }
 
     fn record(&self, shown: &str, denied: Option<Reason>, rule: Option<&str>, host: Option<&Host>) {

@@ -15,11 +15,17 @@ use skillcell_core::Host;
 use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+
+/// Of certificates: longer than a call takes.
+const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+const SKEW: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
@@ -36,6 +42,8 @@ pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// One key for all the names of the call.
     leaf: KeyPair,
+    serial: AtomicU64,
+    made: SystemTime,
     pem: String,
 }
 
@@ -43,6 +51,8 @@ impl Authority {
     pub(crate) fn new() -> Result<Authority, AuthorityError> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
+        let made = SystemTime::now();
+        valid_from(made, &mut params);
         params.distinguished_name = named("Skillcell authority of one call");
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -50,6 +60,8 @@ impl Authority {
         Ok(Authority {
             issuer: Issuer::new(params, key),
             leaf: KeyPair::generate()?,
+            serial: AtomicU64::new(1),
+            made,
             pem,
         })
     }
@@ -57,6 +69,11 @@ impl Authority {
     fn config_for(&self, host: &Host) -> Result<ServerConfig, AuthorityError> {
         let name = host.to_string();
         let mut params = CertificateParams::new(vec![name.clone()])?;
+        valid_from(self.made, &mut params);
+        // Made from the key, which is the same for all of them, it would be the same too: there are
+        // clients that refuse a second certificate of one issuer and number.
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        params.serial_number = Some(serial.into());
         // A common name has room for 64 characters, and nobody reads it.
         params.distinguished_name = named(name.get(..64).unwrap_or(&name));
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -71,6 +88,12 @@ impl Authority {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
+}
+
+/// For a call, and for clocks that differ a little.
+fn valid_from(made: SystemTime, params: &mut CertificateParams) {
+    params.not_before = (made - SKEW).into();
+    params.not_after = (made + LIFETIME).into();
 }
 
 fn named(common: &str) -> DistinguishedName {

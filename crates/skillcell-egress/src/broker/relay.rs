@@ -50,13 +50,10 @@ pub(crate) async fn relay(
     scanner: Option<Scanner>,
 ) -> Result<(), Cut> {
     let out = async {
-        match scanner {
-            Some(scanner) => scanned(meter, traffic, client, server, first, scanner).await,
-            None => {
-                send(meter, traffic, Direction::Out, server, first).await?;
-                pump(meter, traffic, Direction::Out, client, server).await
-            }
-        }
+        let mut sieve = Sieve::new(scanner);
+        let ready = sieve.push(first).map_err(|_| Cut::Leak)?;
+        send(meter, traffic, Direction::Out, server, &ready).await?;
+        outwards(meter, traffic, client, server, sieve).await
     };
     let into = pump(meter, traffic, Direction::In, server, client);
     tokio::try_join!(out, into).map(|_| ())
@@ -168,38 +165,45 @@ async fn step(
     }
 }
 
-/// Towards the server with a look at every byte.
-async fn scanned(
+/// Towards the server to the end, with a look at every byte where there is something to look for.
+pub(super) async fn outwards(
     meter: &Meter,
     traffic: &Traffic,
     client: &TcpStream,
     server: &TcpStream,
-    first: &[u8],
-    scanner: Scanner,
+    mut sieve: Sieve,
 ) -> Result<(), Cut> {
-    let mut sieve = Sieve::new(Some(scanner));
-    let mut chunk = first.to_vec();
+    if !sieve.looks() {
+        return pump(meter, traffic, Direction::Out, client, server).await;
+    }
+    let mut chunk = vec![0; BUFFER];
     loop {
-        let ready = sieve.push(&chunk).map_err(|_| Cut::Leak)?;
-        send(meter, traffic, Direction::Out, server, &ready).await?;
-        chunk.resize(BUFFER, 0);
-        let length = if sieve.waits() {
-            match timeout(sieve::IDLE, read(client, &mut chunk)).await {
-                Ok(length) => length?,
-                Err(_) => {
-                    send(meter, traffic, Direction::Out, server, &sieve.idle()).await?;
-                    read(client, &mut chunk).await?
-                }
-            }
-        } else {
-            read(client, &mut chunk).await?
-        };
-        chunk.truncate(length);
+        let length = next(meter, traffic, client, server, &mut sieve, &mut chunk).await?;
         if length == 0 {
             send(meter, traffic, Direction::Out, server, &sieve.finish()).await?;
             return finish(server);
         }
+        let ready = sieve.push(&chunk[..length]).map_err(|_| Cut::Leak)?;
+        send(meter, traffic, Direction::Out, server, &ready).await?;
     }
+}
+
+/// What the client says next. What has waited in the sieve for long enough goes on meanwhile.
+pub(super) async fn next(
+    meter: &Meter,
+    traffic: &Traffic,
+    client: &TcpStream,
+    server: &TcpStream,
+    sieve: &mut Sieve,
+    chunk: &mut [u8],
+) -> Result<usize, Cut> {
+    if sieve.waits() {
+        match timeout(sieve::IDLE, read(client, chunk)).await {
+            Ok(length) => return Ok(length?),
+            Err(_) => send(meter, traffic, Direction::Out, server, &sieve.idle()).await?,
+        }
+    }
+    Ok(read(client, chunk).await?)
 }
 
 fn finish(to: &TcpStream) -> Result<(), Cut> {

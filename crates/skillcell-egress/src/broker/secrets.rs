@@ -3,8 +3,8 @@
 //! the secret itself is a leak.
 
 use super::base64;
-use crate::scan::{Scanner, Verdict};
-use ::http::{HeaderMap, HeaderValue};
+use crate::scan::{Hider, Scanner, TooLong, Verdict};
+use ::http::{HeaderMap, HeaderName, HeaderValue};
 use skillcell_core::{Host, HostPattern};
 use std::fmt;
 
@@ -56,6 +56,8 @@ pub(crate) struct Secrets {
     all: Vec<Secret>,
     /// For everything that leaves; made once, since it knows every spelling of every secret.
     scanner: Option<Scanner>,
+    /// For everything that comes back from whom a secret may be told.
+    hider: Option<Hider>,
 }
 
 impl Secrets {
@@ -71,6 +73,12 @@ impl Secrets {
             .collect();
         Secrets {
             scanner: (!all.is_empty()).then(|| Scanner::new(&needles)),
+            hider: (!all.is_empty()).then(|| {
+                Hider::new(
+                    all.iter()
+                        .map(|s| (s.value.as_bytes(), s.placeholder.0.as_bytes())),
+                )
+            }),
             all,
         }
     }
@@ -102,6 +110,20 @@ impl Secrets {
                     .as_ref()
                     .is_some_and(|h| secret.hosts.iter().any(|pattern| pattern.covers(h)))
         })
+    }
+
+    /// Puts placeholders back into what a host says that was told a secret; `None` for others.
+    pub(crate) fn hider(&self, host: &Host) -> Option<Hider> {
+        let told = [Place::Header, Place::Query]
+            .iter()
+            .any(|place| self.bound(host, *place).next().is_some());
+        self.hider.as_ref().filter(|_| told).map(Hider::restarted)
+    }
+
+    /// A name of a host: what is cut into labels is whole for who wants it whole.
+    pub(crate) fn clean_name(&self, name: &str) -> Result<(), Leak> {
+        self.clean(name.as_bytes())?;
+        self.clean(name.replace('.', "").as_bytes())
     }
 
     pub(crate) fn clean(&self, bytes: &[u8]) -> Result<(), Leak> {
@@ -192,6 +214,24 @@ impl Secrets {
         }
         Some(format!("{scheme} {}", base64::encode(&put)).into_bytes())
     }
+}
+
+/// Puts placeholders back into headers that came from a server.
+pub(crate) fn hide(hider: &Hider, headers: &mut HeaderMap) -> Result<(), TooLong> {
+    let names: Vec<HeaderName> = headers.keys().cloned().collect();
+    for name in names {
+        // A name can't be changed for one that the client would know.
+        if hider.hidden(name.as_str().as_bytes())? != name.as_str().as_bytes() {
+            headers.remove(&name);
+        }
+    }
+    for value in headers.values_mut() {
+        let hidden = hider.hidden(value.as_bytes())?;
+        if hidden != value.as_bytes() {
+            *value = HeaderValue::from_bytes(&hidden).map_err(|_| TooLong)?;
+        }
+    }
+    Ok(())
 }
 
 fn replaced(text: &[u8], what: &[u8], with: &[u8]) -> Vec<u8> {
@@ -329,6 +369,40 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("x", marker.parse().expect("a value"));
         assert_eq!(secrets.headers(None, &mut headers), Err(Leak));
+    }
+
+    #[test]
+    fn a_secret_in_a_name_is_found_whatever_its_case_and_its_dots() {
+        let secret = Secret {
+            placeholder: Placeholder::new([7; 16]),
+            value: "SeCreT-Value".to_owned(),
+            hosts: vec![HostPattern::parse("api.example.com").expect("a pattern")],
+            places: vec![Place::Header],
+        };
+        let secrets = Secrets::new(vec![secret]);
+        // The last one is base32, as tunnels have it.
+        for name in [
+            "secret-value.example.com",
+            "sec.ret-va.lue.example.com",
+            "knsug4tfkqwvmylmovsq.example.com",
+        ] {
+            assert_eq!(secrets.clean_name(name), Err(Leak), "{name}");
+        }
+        assert_eq!(secrets.clean_name("secret.example.com"), Ok(()));
+    }
+
+    #[test]
+    fn what_comes_back_has_placeholders_again() {
+        let (secrets, marker) = secrets(&[Place::Header]);
+        assert!(secrets.hider(&host("other.example.com")).is_none());
+        let hider = secrets.hider(&host("api.example.com")).expect("bound");
+        let mut headers = HeaderMap::new();
+        let location = "/v1/?key=s3cret%2Fvalue%2B1&x=1";
+        headers.insert("location", location.parse().expect("a value"));
+        headers.insert("x-said", VALUE.parse().expect("a value"));
+        assert_eq!(hide(&hider, &mut headers), Ok(()));
+        assert_eq!(headers["location"], format!("/v1/?key={marker}&x=1"));
+        assert_eq!(headers["x-said"], marker);
     }
 
     #[test]

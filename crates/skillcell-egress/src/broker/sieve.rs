@@ -27,6 +27,10 @@ impl Sieve {
         }
     }
 
+    pub(super) fn looks(&self) -> bool {
+        self.scanner.is_some()
+    }
+
     /// What may go on now.
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<u8>, Leak> {
         self.held.extend_from_slice(chunk);

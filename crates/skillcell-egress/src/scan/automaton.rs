@@ -12,8 +12,15 @@ struct Node {
     /// The node of the longest proper end of this one's word that is also a beginning.
     fall_back: u32,
     depth: u32,
-    /// A word ends here, or at an end of what was read up to here.
-    matched: bool,
+    /// The longest word that ends here.
+    word: Option<Word>,
+}
+
+/// Its place in the list that the automaton was made of, and its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) index: usize,
+    pub(super) length: usize,
 }
 
 impl Automaton {
@@ -23,8 +30,8 @@ impl Automaton {
         let mut this = Self {
             nodes: vec![Node::default()],
         };
-        for word in words.iter().filter(|word| !word.is_empty()) {
-            this.insert(word);
+        for (index, word) in words.iter().enumerate() {
+            this.insert(index, word);
         }
         this.link();
         this
@@ -34,7 +41,10 @@ impl Automaton {
         self.nodes.get(at as usize)
     }
 
-    fn insert(&mut self, word: &[u8]) {
+    fn insert(&mut self, index: usize, word: &[u8]) {
+        if word.is_empty() {
+            return;
+        }
         let mut at = Self::START;
         for byte in word {
             let fresh = self.nodes.len() as u32;
@@ -51,7 +61,8 @@ impl Automaton {
             }
         }
         if let Some(node) = self.nodes.get_mut(at as usize) {
-            node.matched = true;
+            let length = word.len();
+            node.word.get_or_insert(Word { index, length });
         }
     }
 
@@ -67,10 +78,11 @@ impl Automaton {
                 } else {
                     self.next(fall_back, byte)
                 };
-                let matched = self.is_match(target);
+                let within = self.word(target);
                 if let Some(node) = self.nodes.get_mut(child as usize) {
                     node.fall_back = target;
-                    node.matched |= matched;
+                    // Its own is longer than one that begins later.
+                    node.word = node.word.or(within);
                 }
                 queue.push_back(child);
             }
@@ -93,7 +105,16 @@ impl Automaton {
     }
 
     pub(super) fn is_match(&self, at: u32) -> bool {
-        self.node(at).is_some_and(|node| node.matched)
+        self.word(at).is_some()
+    }
+
+    pub(super) fn word(&self, at: u32) -> Option<Word> {
+        self.node(at).and_then(|node| node.word)
+    }
+
+    /// Whether no longer word goes on from here.
+    pub(super) fn is_leaf(&self, at: u32) -> bool {
+        self.node(at).is_none_or(|node| node.next.is_empty())
     }
 
     pub(super) fn depth(&self, at: u32) -> usize {

@@ -6,6 +6,7 @@ pub(super) const STANDARD: &[u8; 64] =
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 pub(super) const URL: &[u8; 64] =
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// How a secret may look on the wire.
 pub(super) fn of(secret: &[u8]) -> BTreeSet<Vec<u8>> {
@@ -28,8 +29,16 @@ pub(super) fn of(secret: &[u8]) -> BTreeSet<Vec<u8>> {
     }
     for alphabet in [STANDARD, URL] {
         for offset in 0..3 {
-            all.insert(base64(secret, offset, alphabet));
+            all.insert(in_groups(secret, offset, 6, alphabet));
         }
+    }
+    // Names of hosts and of headers keep no upper and lower case, and base32 was made for them.
+    all.insert(secret.to_ascii_lowercase());
+    all.insert(secret.to_ascii_uppercase());
+    for offset in 0..5 {
+        let upper = in_groups(secret, offset, 5, BASE32);
+        all.insert(upper.to_ascii_lowercase());
+        all.insert(upper);
     }
     all.insert(secret.iter().flat_map(|byte| hex_upper(*byte)).collect());
     all.insert(secret.iter().flat_map(|byte| hex_lower(*byte)).collect());
@@ -78,19 +87,19 @@ fn percent(
     out
 }
 
-/// The characters that depend on the secret alone when `offset` bytes precede it in its group of
-/// three. Those at its ends mix in bits of the neighbours and are left out.
-fn base64(secret: &[u8], offset: usize, alphabet: &[u8; 64]) -> Vec<u8> {
+/// In an alphabet of 32 or 64, the characters that depend on the secret alone when `offset` bytes
+/// precede it in its group. Those at its ends mix in bits of the neighbours and are left out.
+fn in_groups(secret: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Vec<u8> {
     let bit = |index: usize| {
         let byte = secret.get(index / 8).copied().unwrap_or(0);
         (byte >> (7 - index % 8)) & 1
     };
-    let first = (offset * 8).div_ceil(6);
-    let end = (offset + secret.len()) * 8 / 6;
+    let first = (offset * 8).div_ceil(bits);
+    let end = (offset + secret.len()) * 8 / bits;
     (first..end)
         .filter_map(|character| {
-            let start = character * 6 - offset * 8;
-            let value = (start..start + 6).fold(0, |value, index| (value << 1) | bit(index));
+            let start = character * bits - offset * 8;
+            let value = (start..start + bits).fold(0, |value, index| (value << 1) | bit(index));
             alphabet.get(usize::from(value)).copied()
         })
         .collect()

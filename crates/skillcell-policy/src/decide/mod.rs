@@ -177,6 +177,11 @@ impl Egress {
         &self.ports
     }
 
+    /// Whether some rule names this very name, and not only a wildcard above it.
+    pub fn names_exactly(&self, name: &DomainName) -> bool {
+        self.allow.exact(name.as_str()).is_some()
+    }
+
     /// Whether some rule is about single requests, which takes TLS apart.
     pub fn needs_inspection(&self) -> bool {
         self.http.iter().any(|http| !http.is_empty())

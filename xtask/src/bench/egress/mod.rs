@@ -6,6 +6,7 @@ mod place;
 mod proxy;
 mod report;
 mod servers;
+mod tls;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +21,9 @@ use self::place::{Place, Stage, timings};
 use self::proxy::Proxy;
 use self::report::{Report, targets};
 use self::servers::{ECHO, HTTP, RAW, Servers};
+use self::tls::{HTTPS, LARGE, SMALL, SMALL_BYTES, Web};
 use super::measure::{SplitMix, seed_from_clock};
+use super::peer::Absent;
 use super::report::{Host, Missing, deliver};
 use super::skillcell;
 use crate::workspace::Places;
@@ -76,6 +79,9 @@ enum Group {
     Lookup,
     Raw,
     Http,
+    /// With a handshake, and a small answer.
+    TlsConnect,
+    Tls,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -88,9 +94,22 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let network = Network::make(dir.path())?;
     let servers = Servers::start(&network)?;
-    let (proxies, absent) = proxy::start_all(&network, dir.path());
+    let (proxies, mut absent) = proxy::start_all(&network, dir.path());
+    let web = match Web::start(&network, dir.path(), args.mib) {
+        Ok(web) => Some(web),
+        Err(error) => {
+            absent.push(Absent {
+                name: "TLS",
+                reason: format!("{error:#}"),
+            });
+            None
+        }
+    };
     let stage = Stage::set(&network, dir.path(), binary, args.python.clone())?;
     let mut paths = paths(args, &proxies);
+    if web.is_some() {
+        paths.extend(tls_paths(args));
+    }
     let names: Vec<_> = paths.iter().map(|path| path.name.as_str()).collect();
     eprintln!("paths: {}", names.join(", "));
 
@@ -111,6 +130,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
         lookup: report::connections(&paths, Group::Lookup)?,
         raw: report::downloads(&paths, Group::Raw, args.mib)?,
         http: report::downloads(&paths, Group::Http, args.mib)?,
+        tls_connect: match web {
+            Some(_) => report::connections(&paths, Group::TlsConnect)?,
+            None => Vec::new(),
+        },
+        tls: match web {
+            Some(_) => report::downloads(&paths, Group::Tls, args.mib)?,
+            None => Vec::new(),
+        },
         memory,
         absent: absent
             .into_iter()
@@ -202,6 +229,46 @@ fn paths(args: &Args, proxies: &[Proxy]) -> Vec<Path> {
             _ => "a synthetic address; resolved outside",
         };
         add(group, report::BY_NAME, about, Place::CellByName, act, more);
+    }
+    paths
+}
+
+fn tls_paths(args: &Args) -> Vec<Path> {
+    let connect = json!({"act": "tls_connect", "count": args.connections, "file": SMALL, "bytes": SMALL_BYTES});
+    let bytes = u64::from(args.mib) << 20;
+    let bulk = json!({"act": "tls", "file": LARGE, "bytes": bytes});
+    let mut paths = Vec::new();
+    for (group, act) in [(Group::TlsConnect, connect), (Group::Tls, bulk)] {
+        for (name, about, place) in [
+            (report::DIRECT, "no cell", Place::Outside),
+            (
+                report::BY_NAME,
+                "the hello is read, the rest is relayed",
+                Place::CellByName,
+            ),
+            (
+                report::INSPECTED,
+                "taken apart, each request read",
+                Place::CellInspected,
+            ),
+        ] {
+            let mut params = act.clone();
+            for (key, value) in [
+                ("host", json!(NAME)),
+                ("port", json!(HTTPS)),
+                ("tls", json!(true)),
+            ] {
+                params[key] = value;
+            }
+            paths.push(Path {
+                group,
+                name: name.to_owned(),
+                about: about.to_owned(),
+                place,
+                params,
+                samples: Vec::new(),
+            });
+        }
     }
     paths
 }

@@ -81,10 +81,8 @@ impl Network {
     fn start_name_server(&self) -> Result<Child> {
         let program = find_program("dnsmasq")
             .context("there is no dnsmasq, the name server of this benchmark: install it")?;
-        let mut command = Command::new("nsenter");
+        let mut command = self.beside_servers(program);
         command
-            .arg(format!("--net=/run/netns/{}", self.world))
-            .arg(program)
             .args(["--keep-in-foreground", "--conf-file=/dev/null"])
             .args(["--no-resolv", "--no-hosts", "--user=root", "--pid-file="])
             .args(["--bind-interfaces", "--except-interface=lo"])
@@ -94,6 +92,15 @@ impl Network {
             .stdin(Stdio::null())
             .stderr(Stdio::null());
         command.spawn().context("could not start dnsmasq")
+    }
+
+    /// `program` where the servers are.
+    pub(super) fn beside_servers(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .arg(format!("--net=/run/netns/{}", self.world))
+            .arg(program);
+        command
     }
 
     /// `program` where the clients are. The child's pid becomes the program's.

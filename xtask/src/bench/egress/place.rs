@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::network::{NAME, Network, SERVER};
 use super::servers::{CHECKPOINT, ECHO, HTTP, RAW};
+use super::tls::{self, HTTPS};
 
 const CLIENT: &str = include_str!("client.py");
 const BUDGET: &str = "{bytes_in: 8GiB, bytes_out: 1GiB, connections: 100000}";
@@ -31,6 +32,8 @@ pub(super) enum Place {
     CellByCidr,
     /// In a cell whose policy names the server's name.
     CellByName,
+    /// In one whose policy names the server's requests, so that TLS is taken apart.
+    CellInspected,
 }
 
 impl<'a> Stage<'a> {
@@ -41,8 +44,14 @@ impl<'a> Stage<'a> {
         python: PathBuf,
     ) -> Result<Self> {
         let cidr = format!("{{cidrs: [{SERVER}/32], ports: [{ECHO}, {RAW}, {CHECKPOINT}]}}");
-        let name = format!("{{domains: [{NAME}], ports: [{ECHO}, {RAW}, {HTTP}]}}");
-        for (bundle, rule) in [("by-cidr", cidr), ("by-name", name)] {
+        let name = format!("{{domains: [{NAME}], ports: [{ECHO}, {RAW}, {HTTP}, {HTTPS}]}}");
+        let requests = "http: [{methods: [GET], paths: [\"/*\"]}]";
+        let inspected = format!("{{domains: [{NAME}], ports: [{HTTPS}], {requests}}}");
+        for (bundle, rule) in [
+            ("by-cidr", cidr),
+            ("by-name", name),
+            ("inspected", inspected),
+        ] {
             let grants = format!(
                 "network: {{egress: [{rule}], budget: {BUDGET}}}\n  \
                  resources: {{timeout: 300s}}\n"
@@ -76,6 +85,11 @@ impl<'a> Stage<'a> {
             }
             Place::CellByCidr => self.call("by-cidr"),
             Place::CellByName => self.call("by-name"),
+            Place::CellInspected => {
+                let mut command = self.call("inspected");
+                command.env("SSL_CERT_FILE", tls::authority(&self.dir));
+                command
+            }
         };
         command
             .env("HOME", &self.dir)

@@ -13,6 +13,7 @@ use crate::bench::stats::Summary;
 pub(super) const DIRECT: &str = "direct";
 pub(super) const BY_CIDR: &str = "broker, by address";
 pub(super) const BY_NAME: &str = "broker, by name";
+pub(super) const INSPECTED: &str = "broker, inspected";
 
 #[derive(Serialize)]
 pub(super) struct Report {
@@ -27,6 +28,8 @@ pub(super) struct Report {
     pub(super) lookup: Vec<Connections>,
     pub(super) raw: Vec<Downloads>,
     pub(super) http: Vec<Downloads>,
+    pub(super) tls_connect: Vec<Connections>,
+    pub(super) tls: Vec<Downloads>,
     pub(super) memory: Memory,
     pub(super) absent: Vec<Missing>,
     pub(super) targets: Vec<Target>,
@@ -172,7 +175,11 @@ impl Report {
         for (title, rows) in [
             ("connect and echo", &self.connect),
             ("with a lookup", &self.lookup),
+            ("TLS handshake and a small answer", &self.tls_connect),
         ] {
+            if rows.is_empty() {
+                continue;
+            }
             writeln!(
                 text,
                 "\n| {title} | p50 ms | p90 ms | p99 ms | added | × direct | set-up |\n|---|--:|--:|--:|--:|--:|---|"
@@ -191,7 +198,10 @@ impl Report {
                 )?;
             }
         }
-        for (title, rows) in [("TCP", &self.raw), ("HTTP", &self.http)] {
+        for (title, rows) in [("TCP", &self.raw), ("HTTP", &self.http), ("TLS", &self.tls)] {
+            if rows.is_empty() {
+                continue;
+            }
             writeln!(
                 text,
                 "\n| {} MiB, {title} | p50 MiB/s | p90 | p99 | × direct | set-up |\n|---|--:|--:|--:|--:|---|",

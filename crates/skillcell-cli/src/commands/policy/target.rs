@@ -1,6 +1,6 @@
 //! A destination as it is typed.
 
-use skillcell_core::{Host, NormalPath};
+use skillcell_core::{Host, NormalPath, PathError};
 use std::fmt;
 
 /// A host, a port, and the request that a URL stands for.
@@ -9,7 +9,16 @@ pub(super) struct Target {
     pub(super) host: Host,
     pub(super) port: u16,
     /// `None` for host:port, which is not about a request.
-    pub(super) request: Option<(String, NormalPath)>,
+    pub(super) request: Option<WebRequest>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WebRequest {
+    pub(super) method: String,
+    /// As it was typed.
+    pub(super) written: String,
+    /// What rules match. A path with two readings has none; it passes where any request does.
+    pub(super) path: Result<NormalPath, PathError>,
 }
 
 impl Target {
@@ -41,8 +50,14 @@ impl Target {
         }
         let request = if web {
             let path = if path.is_empty() { "/" } else { path };
-            let path = NormalPath::parse(path).map_err(|error| error.to_string())?;
-            Some((method.to_owned(), path))
+            if !path.bytes().all(can_be_sent) {
+                return Err(PathError::Character.to_string());
+            }
+            Some(WebRequest {
+                method: method.to_owned(),
+                written: path.to_owned(),
+                path: NormalPath::parse(path),
+            })
         } else {
             None
         };
@@ -52,6 +67,11 @@ impl Target {
             request,
         })
     }
+}
+
+/// Whether a byte may stand in the path of a request.
+fn can_be_sent(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !br#"<>"{}|\^`"#.contains(&byte)
 }
 
 fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
@@ -76,15 +96,18 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((method, _)) = &self.request {
-            write!(f, "{method} ")?;
+        if let Some(request) = &self.request {
+            write!(f, "{} ", request.method)?;
         }
         match &self.host {
             Host::Addr(std::net::IpAddr::V6(address)) => write!(f, "[{address}]:{}", self.port)?,
             host => write!(f, "{host}:{}", self.port)?,
         }
         match &self.request {
-            Some((_, path)) => write!(f, "{path}"),
+            Some(request) => match &request.path {
+                Ok(path) => write!(f, "{path}"),
+                Err(_) => write!(f, "{}", request.written),
+            },
             None => Ok(()),
         }
     }
@@ -105,6 +128,7 @@ mod tests {
             ("[2001:db8::1]:80", "[2001:db8::1]:80"),
             ("2001:db8::1", "[2001:db8::1]:443"),
             ("https://[2001:db8::1]/", "GET [2001:db8::1]:443/"),
+            ("https://a.com/a%2fb", "GET a.com:443/a%2fb"),
             ("postgres://db.example.com:5432/x", "db.example.com:5432"),
         ] {
             let target = Target::parse(text, "GET").unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -126,7 +150,7 @@ mod tests {
             "https://user@a.com/",
             "https://127.1/",
             "ftp://a.com/",
-            "https://a.com/%2f",
+            "https://a.com/<",
             "[::1",
         ] {
             assert!(Target::parse(text, "GET").is_err(), "{text}");

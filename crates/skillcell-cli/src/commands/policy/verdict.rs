@@ -101,23 +101,41 @@ pub(super) fn judge(view: &NetworkView, target: &Target) -> Verdict {
         } else {
             Vec::new()
         },
-        notes: notes(&decision, &manifest, &operator, target),
+        notes: {
+            let mut notes = notes(&decision, &manifest, &operator, target);
+            if allowed && !inspected && has_secrets(view) {
+                notes.push(
+                    "once a secret is granted to the call, all its connections are looked into"
+                        .to_owned(),
+                );
+            }
+            notes
+        },
         manifest,
         operator,
         fixes,
     }
 }
 
+/// As the broker asks: about the connection, and where single requests count about this one.
 fn ask(egress: &Egress, target: &Target) -> Decision {
-    let port = target.port;
-    let ask = match &target.request {
-        Some((method, path)) => Ask::Request { port, method, path },
-        None => Ask::Connect { port },
-    };
-    egress.decide(&Intent {
-        host: &target.host,
-        ask,
-    })
+    let (host, port) = (&target.host, target.port);
+    let decide = |ask| egress.decide(&Intent { host, ask });
+    let connected = decide(Ask::Connect { port });
+    match (&target.request, &connected) {
+        (Some(request), Decision::Allow { inspect: true, .. }) => match &request.path {
+            Ok(path) => decide(Ask::Request {
+                port,
+                method: &request.method,
+                path,
+            }),
+            Err(error) => Decision::Deny {
+                reason: Reason::HttpMalformed,
+                rule: Some(error.to_string()),
+            },
+        },
+        _ => connected,
+    }
 }
 
 fn denied_by(decision: &Decision) -> Option<String> {
@@ -146,7 +164,7 @@ fn side(who: &str, rules: &[EgressRule], deny: &[DenyRule], target: &Target) -> 
                 (None, Reason::PortNotAllowed) => {
                     format!("{who} names the host, but not port {}", target.port)
                 }
-                (None, Reason::HttpRequestNotAllowed) => {
+                (None, Reason::HttpRequestNotAllowed | Reason::HttpMalformed) => {
                     format!("{who} names the host, but not this request")
                 }
                 (None, Reason::AddressNotPublic) => {
@@ -160,7 +178,7 @@ fn side(who: &str, rules: &[EgressRule], deny: &[DenyRule], target: &Target) -> 
     let requests = matches!(
         &decision,
         Decision::Deny {
-            reason: Reason::HttpRequestNotAllowed,
+            reason: Reason::HttpRequestNotAllowed | Reason::HttpMalformed,
             ..
         }
     );
@@ -182,6 +200,10 @@ fn words(reason: Reason, rule: Option<&str>, target: &Target) -> String {
         Reason::AddressNotPublic => format!(
             "{host} is a {}, and no CIDR rule names it",
             rule.unwrap_or("special address")
+        ),
+        Reason::HttpMalformed => format!(
+            "rules are about paths of {host}, and this one has two readings: {}",
+            rule.unwrap_or_default()
         ),
         Reason::HttpRequestNotAllowed => {
             format!("rules name {host}, but not this method and path")
@@ -208,6 +230,15 @@ fn fixes(manifest: &Side, operator: &Side, origin: &Origin, target: &Target) -> 
         });
     }
     fixes
+}
+
+/// Whether a variable of the skill's, if it is granted, is a secret.
+fn has_secrets(view: &NetworkView) -> bool {
+    !view.asked_secrets.is_empty()
+        || view
+            .asked_env
+            .iter()
+            .any(|variable| view.ceiling.secrets.contains_key(variable))
 }
 
 /// Secrets that are bound to this host, by name.

@@ -41,13 +41,17 @@ pub(super) fn line_for(target: &Target, requests: bool) -> String {
         }
     };
     let http = match &target.request {
-        Some((method, path)) if requests => {
-            let request = HttpRule {
-                methods: vec![method.clone()],
-                paths: vec![path.to_string()],
-            };
-            format!(", http: [{}]", http(&request))
-        }
+        Some(request) if requests => match &request.path {
+            Ok(path) => {
+                let rule = HttpRule {
+                    methods: vec![request.method.clone()],
+                    paths: vec![path.to_string()],
+                };
+                format!(", http: [{}]", http(&rule))
+            }
+            // Only a rule for all requests lets it through.
+            Err(_) => String::new(),
+        },
         _ => String::new(),
     };
     format!(

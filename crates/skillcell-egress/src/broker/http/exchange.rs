@@ -5,18 +5,24 @@ use super::super::converse::Ended;
 use super::super::hint;
 use super::super::journal::Entry;
 use super::super::meter::Traffic;
+use super::super::secrets::hide;
 use super::super::sieve::{self, Sieve};
 use super::body::{BoxError, Outgoing};
 use super::guarded::Switch;
+use super::hop_by_hop::strip;
+use super::overrides;
+use super::returned::Returned;
 use super::split_authority;
 use super::upstream::{self, ConnectError, Connector, Offer, Scheme, Upstream};
 use super::websocket::{self, Handshake};
 use crate::http::HttpFault;
+use crate::scan::Hider;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::body::{Body, Incoming};
+use hyper::ext::ReasonPhrase;
+use hyper::header::{self, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::TokioIo;
 use skillcell_core::{Host, Reason};
@@ -28,26 +34,6 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 type Answer = Response<BoxBody<Bytes, BoxError>>;
-
-/// Headers that belong to one connection only. `Trailer` doesn't: it says what stands behind the
-/// body, which is passed on with it.
-const HOP_BY_HOP: [&str; 8] = [
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "transfer-encoding",
-    "upgrade",
-];
-
-/// Headers by which some servers let a request be another than it says.
-const OVERRIDES: [&str; 3] = [
-    "x-http-method-override",
-    "x-http-method",
-    "x-method-override",
-];
 
 pub(super) struct Exchange {
     pub(super) call: Arc<Call>,
@@ -174,31 +160,45 @@ impl Exchange {
         if !self.is_for_this_host(request) {
             return Err(self.refuse(Reason::HttpHostMismatch, None));
         }
-        // `OPTIONS *` has no path that a rule could name.
-        let raw = match request.uri().path() {
-            "" => "/",
-            path => path,
-        };
-        let path = NormalPath::parse(raw).map_err(|error| {
-            self.refuse(
-                Reason::HttpMalformed,
-                Some(format!("the path has two readings: {error}")),
-            )
-        })?;
-        if self.call.egress.needs_inspection()
-            && OVERRIDES
-                .iter()
-                .any(|name| request.headers().contains_key(*name))
-        {
-            let hint =
-                "a header that changes the method is not allowed where requests are restricted";
-            return Err(self.refuse(Reason::HttpRequestNotAllowed, Some(hint.to_owned())));
+        let secrets = &self.call.secrets;
+        if secrets.clean(request.method().as_str().as_bytes()).is_err() {
+            return Err(self.leaked());
         }
         if websocket::is_asked_for(request.headers())
             && !self.call.secrets.all_bound_to(&self.to.host)
         {
             let hint = "in a call with secrets a WebSocket goes only to hosts that they are bound to: its frames can't be searched for them";
             return Err(self.refuse(Reason::ProtocolNotAllowed, Some(hint.to_owned())));
+        }
+        let path = match request.uri().path() {
+            "" => "/",
+            path => path,
+        };
+        // Where any request is allowed nobody matches a path, and it goes on as it was written.
+        let path = match self
+            .call
+            .decide(&self.to.host, Ask::Connect { port: self.to.port })
+        {
+            Decision::Allow { inspect: false, .. } => path.to_owned(),
+            _ => self.restricted(request, path)?.as_str().to_owned(),
+        };
+        secrets
+            .target(self.trusted(), &path, request.uri().query())
+            .map_err(|_| self.leaked())
+    }
+
+    /// The path of a request that is allowed where not all are.
+    fn restricted(&self, request: &Request<Incoming>, path: &str) -> Result<NormalPath, Refused> {
+        // `OPTIONS *` has no path that a rule could name.
+        let path = NormalPath::parse(path).map_err(|error| {
+            self.refuse(
+                Reason::HttpMalformed,
+                Some(format!("the path has two readings: {error}")),
+            )
+        })?;
+        if overrides::any(request) {
+            let hint = "a header or parameter that changes the method or the path is not allowed where requests are restricted";
+            return Err(self.refuse(Reason::HttpRequestNotAllowed, Some(hint.to_owned())));
         }
         let ask = Ask::Request {
             port: self.to.port,
@@ -219,10 +219,7 @@ impl Exchange {
             };
             return Err(self.refuse(reason, Some(hint)));
         }
-        self.call
-            .secrets
-            .target(self.trusted(), path.as_str(), request.uri().query())
-            .map_err(|_| self.leaked())
+        Ok(path)
     }
 
     /// Every place that names a host names the one that was connected to.
@@ -275,6 +272,7 @@ impl Exchange {
         let handshake = Handshake::of(request.method(), request.headers());
         let upgrade = switch.zip(handshake);
         let client_side = upgrade.is_some().then(|| hyper::upgrade::on(&mut request));
+        let method = request.method().clone();
         let (mut parts, body) = request.into_parts();
         // To an address the client's own words for the host go on; a name is written anew.
         let said = match &self.to.host {
@@ -283,19 +281,23 @@ impl Exchange {
         };
         strip(&mut parts.headers);
         parts.headers.remove(header::HOST);
+        let secrets = &self.call.secrets;
         let said_clean = said
             .as_ref()
-            .is_none_or(|host| self.call.secrets.clean(host.as_bytes()).is_ok());
-        let put = self
-            .call
-            .secrets
-            .headers(self.trusted(), &mut parts.headers);
+            .is_none_or(|host| secrets.clean(host.as_bytes()).is_ok());
+        let put = secrets.headers(self.trusted(), &mut parts.headers);
         if !said_clean || put.is_err() {
             let refused = self.leaked();
             return told(StatusCode::FORBIDDEN, Some(refused.reason), &refused.words);
         }
         if let Some(said) = said {
             parts.headers.insert(header::HOST, said);
+        }
+        // Of whom was told a secret, what comes back is read: it must be readable.
+        let hider = secrets.hider(&self.to.host);
+        if hider.is_some() {
+            let identity = HeaderValue::from_static("identity");
+            parts.headers.insert(header::ACCEPT_ENCODING, identity);
         }
         if upgrade.is_some() {
             parts
@@ -347,7 +349,41 @@ impl Exchange {
             strip(response.headers_mut());
         }
         *response.version_mut() = Version::HTTP_11;
-        response.map(|body| body.map_err(Into::into).boxed())
+        match hider {
+            Some(hider) => self.returned(response, hider, &method),
+            None => response.map(|body| body.map_err(Into::into).boxed()),
+        }
+    }
+
+    /// An answer in which no secret stands any more.
+    fn returned(
+        self: Arc<Self>,
+        mut response: Response<Incoming>,
+        hider: Hider,
+        method: &Method,
+    ) -> Answer {
+        response.extensions_mut().remove::<ReasonPhrase>();
+        let headers = response.headers_mut();
+        if hide(&hider, headers).is_err() {
+            let refused = self.leaked();
+            return told(
+                StatusCode::BAD_GATEWAY,
+                Some(refused.reason),
+                &refused.words,
+            );
+        }
+        // A server that packs it all the same has its way; a secret in there is not found.
+        let packed = headers
+            .get(header::CONTENT_ENCODING)
+            .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        if packed || response.body().is_end_stream() {
+            return response.map(|body| body.map_err(Into::into).boxed());
+        }
+        // A placeholder is seldom as long as its secret.
+        if method != Method::HEAD {
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        response.map(|body| Returned::new(body, hider, self).boxed())
     }
 
     fn uri(&self, path_and_query: &str) -> Result<Uri, hyper::http::Error> {
@@ -440,35 +476,6 @@ impl Exchange {
         };
         // Whichever breaks first ends both; the two ends have seen it.
         drop(tokio::try_join!(out, into));
-    }
-}
-
-/// Takes out what belongs to one connection, and what `Connection` says belongs to it.
-fn strip(headers: &mut HeaderMap) {
-    let named: Vec<String> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|v| v.to_str().ok())
-        .flat_map(|v| v.split(','))
-        .map(|token| token.trim().to_ascii_lowercase())
-        .collect();
-    let trailers = headers
-        .get(header::TE)
-        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"trailers"));
-    for name in HOP_BY_HOP {
-        headers.remove(name);
-    }
-    for name in named {
-        // What a request needs to be read rightly can't be struck out by its sender.
-        if !matches!(
-            name.as_str(),
-            "host" | "content-length" | "authorization" | "cookie"
-        ) {
-            headers.remove(name);
-        }
-    }
-    if trailers {
-        headers.insert(header::TE, HeaderValue::from_static("trailers"));
     }
 }
 

@@ -4,6 +4,9 @@
 mod body;
 mod exchange;
 mod guarded;
+mod hop_by_hop;
+mod overrides;
+mod returned;
 mod upstream;
 mod websocket;
 
@@ -25,6 +28,16 @@ use upstream::{Offer, Scheme};
 
 /// How long a client may take over the head of a request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+
+// What a client asks for and doesn't take, or a server, waits here, and no limit of the cell holds the
+// supervisor: so this is what one connection can hold.
+/// Of HTTP/1: the longest head, and a part of a body.
+const BUFFER: usize = 128 << 10;
+/// Of HTTP/2: bodies on their way in, all streams together.
+const WINDOW: u32 = 1 << 20;
+/// Bodies on their way out, by stream.
+const STREAM_BUFFER: usize = 32 << 10;
+const MAX_STREAMS: u32 = 100;
 
 pub(crate) const BAD_REQUEST: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -79,6 +92,7 @@ where
         .header_read_timeout(HEAD_PATIENCE)
         .keep_alive(keep_alive)
         .half_close(true)
+        .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(guarded), service)
         .with_upgrades()
         .await;
@@ -97,8 +111,11 @@ where
     });
     let served = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .max_concurrent_streams(256)
+        .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(64 << 10)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_send_buf_size(STREAM_BUFFER)
         .serve_connection(TokioIo::new(stream), service)
         .await;
     drop(served);

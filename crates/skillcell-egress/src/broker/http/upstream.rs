@@ -4,6 +4,7 @@ use super::super::call::{Call, Destination};
 use super::super::dial::{DialError, dial};
 use super::super::meter::{Direction, Spent, Traffic};
 use super::body::{BoxError, Outgoing};
+use super::{BUFFER, STREAM_BUFFER, WINDOW};
 use hyper::Uri;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -55,6 +56,10 @@ pub(super) type Upstream = Client<Connector, Outgoing>;
 pub(super) fn client(connector: Connector) -> Upstream {
     Client::builder(TokioExecutor::new())
         .pool_max_idle_per_host(1)
+        .http1_max_buf_size(BUFFER)
+        .http2_initial_stream_window_size(WINDOW)
+        .http2_initial_connection_window_size(WINDOW)
+        .http2_max_send_buf_size(STREAM_BUFFER)
         .build(connector)
 }
 
