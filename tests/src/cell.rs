@@ -1,7 +1,7 @@
 //! One caller at one isolation level, with a home and temporary folders of its own.
 
 use crate::leaks::Before;
-use crate::{Child, Outcome, Running, Stage, User};
+use crate::{Child, Finished, Outcome, Running, Stage, User};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -260,7 +260,7 @@ impl Call<'_> {
     /// Runs with `--json` and checks that nothing is left behind.
     pub fn run(self) -> Outcome {
         let (cell, before) = (self.cell, Before::look());
-        let outcome = Outcome::new(self.flag("--json").spawn().finish());
+        let outcome = Outcome::new(self.flag("--json").finish());
         before.assert_nothing_left(cell, outcome.run_id());
         outcome
     }
@@ -268,7 +268,7 @@ impl Call<'_> {
     /// Runs without `--json`, as a person would.
     pub fn run_for_people(self) -> Outcome {
         let (cell, before) = (self.cell, Before::look());
-        let outcome = Outcome::new(self.spawn().finish());
+        let outcome = Outcome::new(self.finish());
         before.assert_nothing_left(cell, None);
         outcome
     }
@@ -280,6 +280,17 @@ impl Call<'_> {
             supervisor: self.flag("--json").spawn(),
             mark,
         }
+    }
+
+    /// To its end; in a warm cell where the suite is run against those.
+    fn finish(self) -> Finished {
+        if !crate::warm::is_asked_for(self.cell, &self.through) {
+            return self.spawn().finish();
+        }
+        let daemon = crate::warm::Daemon::start(self.cell);
+        let finished = self.flag(daemon.flag()).spawn().finish();
+        daemon.end();
+        finished
     }
 
     fn spawn(self) -> Child {

@@ -12,6 +12,7 @@ mod outcome;
 mod probe;
 mod running;
 mod stage;
+pub mod warm;
 
 pub use caller::User;
 pub use cell::{Call, Cell, Level};

@@ -58,6 +58,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(crate) max_templates: u16,
 
+    /// Let the first call of a skill wait until it is loaded, instead of making it cold meanwhile
+    #[arg(long)]
+    pub(crate) load_first: bool,
+
     /// Cells that wait for calls, at most, for each of them
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) max_ahead: NonZeroU16,

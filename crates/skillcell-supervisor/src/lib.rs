@@ -37,7 +37,7 @@ pub use network_view::{NetworkView, network_view};
 pub use params::check_schema;
 pub use prepare::{Dependencies, Known, Ready, dependencies, open_bundle, prepare};
 pub use request::{Caller, EnvArg, Interaction, ParamsSource, Printed, Quiet, Request};
-pub use warm::{Cold, NURSERY_ARGV0, Pool, PoolCounts, PoolTerms, nursery_main};
+pub use warm::{Cold, FirstCall, NURSERY_ARGV0, Pool, PoolCounts, PoolTerms, nursery_main};
 
 use serde_json::value::RawValue;
 

@@ -11,7 +11,7 @@ use skillcell_server::{
     ColdEngine, Ends, Engine, PlaceError, Settings, SocketError, TcpError, TcpListen, TlsFiles,
     TokenError, Tokens, UnixListen, WarmEngine, Workers, default_socket,
 };
-use skillcell_supervisor::{Pool, PoolTerms};
+use skillcell_supervisor::{FirstCall, Pool, PoolTerms};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -106,6 +106,10 @@ fn engine(args: &ServeArgs, workers: &Arc<Workers>) -> Result<Arc<dyn Engine>, S
         templates: args.max_templates.into(),
         waiting: args.max_ahead.get().into(),
         image_bytes: args.max_image_memory.bytes(),
+        first_call: match args.load_first {
+            true => FirstCall::Waits,
+            false => FirstCall::Cold,
+        },
         ..PoolTerms::default()
     };
     let pool = Pool::new(terms, skillcell_linux::probe::quick()).map_err(ServeError::Begin)?;

@@ -227,6 +227,16 @@ impl Keeper {
         self.changed.notify_all();
     }
 
+    /// Returns when it is known whether the skill can be resumed. Its own time limit holds while it
+    /// is loaded.
+    pub(super) fn until_loaded(&self) {
+        let mut state = self.state();
+        while matches!(state.stage, Stage::Loading) {
+            let waited = self.changed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// One cell for one call, with that call's files in it.
     fn order<'a>(
         &'a self,

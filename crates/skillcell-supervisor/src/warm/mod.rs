@@ -20,4 +20,4 @@ mod wire;
 
 pub use key::Cold;
 pub use nursery::{NURSERY_ARGV0, nursery_main};
-pub use pool::{Pool, PoolCounts, PoolTerms};
+pub use pool::{FirstCall, Pool, PoolCounts, PoolTerms};

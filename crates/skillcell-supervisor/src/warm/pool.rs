@@ -23,6 +23,15 @@ pub struct PoolTerms {
     pub image_bytes: u64,
     /// A template that nobody called for this long is let go.
     pub idle: Duration,
+    /// Whether the first call waits until its skill is loaded, instead of being made cold.
+    pub first_call: FirstCall,
+}
+
+/// What becomes of a call whose skill isn't loaded yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstCall {
+    Cold,
+    Waits,
 }
 
 impl Default for PoolTerms {
@@ -32,6 +41,7 @@ impl Default for PoolTerms {
             waiting: 16,
             image_bytes: 2 << 30,
             idle: Duration::from_secs(600),
+            first_call: FirstCall::Cold,
         }
     }
 }
@@ -96,6 +106,9 @@ impl Pool {
             .map_err(|_| Cold::Unprepared)?;
         let key = key::key(request, &ready)?;
         let keeper = self.keeper(&key, request)?;
+        if self.terms.first_call == FirstCall::Waits {
+            keeper.until_loaded();
+        }
         let claimed = keeper.claim(request, &ready.plan)?;
         let run_id = call::new_run_id();
         let skill = ready.plan.skill.clone();
@@ -132,8 +145,8 @@ impl Pool {
         }
         let keeper = Keeper::start(&self.program, request, self.terms.waiting)
             .map_err(|e| Cold::NoCell(e.to_string()))?;
-        keepers.insert(key.clone(), keeper);
-        Err(Cold::Loading)
+        keepers.insert(key.clone(), Arc::clone(&keeper));
+        Ok(keeper)
     }
 
     /// Lets go of what nobody has called for long, and of the least recently called while there is

@@ -1,0 +1,66 @@
+//! The same calls, in warm cells: with `SKILLCELL_TEST_WARM=1` every call at level `sandbox` goes
+//! through a daemon of its own that has loaded its skill.
+
+use crate::{Cell, Child, Level, Stage};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn is_asked_for(cell: &Cell, through: &[OsString]) -> bool {
+    cell.level == Level::Sandbox
+        && through.is_empty()
+        && std::env::var_os("SKILLCELL_TEST_WARM").is_some_and(|v| v == "1")
+}
+
+pub struct Daemon {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Daemon {
+    pub fn start(cell: &Cell) -> Daemon {
+        let socket = cell.path("warm/daemon.sock");
+        let mut command = cell.command(Stage::get().binary());
+        command.args(["serve", "--load-first", "--max-ahead", "1", "--socket"]);
+        command.arg(&socket);
+        let mut child = Child::spawn(command, None);
+        let end = Instant::now() + PATIENCE;
+        while !child.said().ends_with("ready\n") {
+            let complaints = child.complaints();
+            assert!(
+                Instant::now() < end && complaints.is_empty(),
+                "{complaints}"
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Daemon { child, socket }
+    }
+
+    pub fn flag(&self) -> String {
+        format!("--daemon={}", self.socket.display())
+    }
+
+    /// A counter or gauge of its own.
+    pub fn metric(&self, name: &str) -> u64 {
+        let mut stream = UnixStream::connect(&self.socket).expect("the daemon listens");
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            .expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        let line = text
+            .lines()
+            .find_map(|l| l.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|n| n.trim().parse().ok())
+            .unwrap_or_else(|| panic!("no {name} in {text}"))
+    }
+
+    pub fn end(self) {
+        self.child.signal(rustix::process::Signal::TERM);
+        self.child.finish_within(PATIENCE);
+    }
+}
