@@ -82,8 +82,8 @@ impl Keeper {
                 waiting: VecDeque::new(),
                 ahead_of: BTreeSet::new(),
                 busy: 0,
-                ahead: 2.min(most),
-                most,
+                ahead: 2.min(most.max(1)),
+                most: most.max(1),
                 next: 0,
                 ordered: BTreeMap::new(),
                 last_claim: Instant::now(),
@@ -194,7 +194,7 @@ impl Keeper {
             }
             // Nobody was ahead of demand: be further ahead from now on.
             if state.ahead_of.len() <= state.ahead {
-                state.ahead = (state.ahead * 2).clamp(2, state.most);
+                state.ahead = (state.ahead * 2).min(state.most);
                 self.ask_for_more(&mut state);
             }
             let left = deadline.saturating_duration_since(Instant::now());
