@@ -102,6 +102,7 @@ fn become_payload(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Resu
             let image: Vec<&OwnedFd> = stage.descriptors().collect();
             arrange(handshake, wiring, &image)?;
             stage.take_signals()?;
+            stage.take_layout()?;
             hand_over_listener(spec)?;
             stage.jump()
         }

@@ -3,7 +3,7 @@
 
 use super::tracee::Tracee;
 use super::vmas::{self, Vma};
-use super::{Area, Content, Image, State, Unfit};
+use super::{Area, Content, Image, Layout, State, Unfit};
 use crate::error::{During, LinuxError, Step};
 use crate::procfs;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -58,7 +58,7 @@ impl Image {
         let text = fs::read(format!("/proc/{pid}/smaps")).map_err(|e| host(&e))?;
         let vmas =
             vmas::parse(&text).ok_or(Unfit::Host(LinuxError::new(Step::Image, Errno::PROTO)))?;
-        let state = state(&tracee, pid)?;
+        let state = state(&tracee, pid, &vmas)?;
         let mut writer = Writer::new(pid, expected.largest)?;
         let mut vdso = Vec::new();
         for vma in &vmas {
@@ -173,7 +173,35 @@ fn names(top: &OwnedFd, folder: impl AsRef<OsStr>) -> Result<Vec<std::ffi::OsStr
     Ok(names)
 }
 
-fn state(tracee: &Tracee, pid: u32) -> Result<State, Unfit> {
+/// From `/proc/PID/stat`, whose numbers are told to whoever may trace the process.
+fn layout(pid: u32, vmas: &[Vma]) -> Result<Layout, Unfit> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|e| host(&e))?;
+    // The name is in brackets, and may have any character.
+    let fields: Vec<u64> = text
+        .rsplit_once(')')
+        .map_or("", |(_, rest)| rest)
+        .split_ascii_whitespace()
+        .map(|field| field.parse().unwrap_or(0))
+        .collect();
+    // The first field after the name is the third of all.
+    let field = |n: usize| fields.get(n - 3).copied().unwrap_or(0);
+    let begin = field(47);
+    let heap = vmas.iter().find(|v| v.name == b"[heap]");
+    let layout = Layout {
+        code: [field(26), field(27)],
+        data: [field(45), field(46)],
+        heap: [begin, heap.map_or(begin, |v| v.end)],
+        stack: field(28),
+        arguments: [field(48), field(49)],
+        environment: [field(50), field(51)],
+    };
+    match begin {
+        0 => Err(Unfit::Host(LinuxError::new(Step::Image, Errno::PROTO))),
+        _ => Ok(layout),
+    }
+}
+
+fn state(tracee: &Tracee, pid: u32, vmas: &[Vma]) -> Result<State, Unfit> {
     let memory = File::open(format!("/proc/{pid}/mem")).map_err(|e| host(&e))?;
     let status = fs::read(format!("/proc/{pid}/status")).map_err(|e| host(&e))?;
     let signals = |field| -> u64 {
@@ -234,6 +262,7 @@ fn state(tracee: &Tracee, pid: u32) -> Result<State, Unfit> {
             .map_err(|e| host(&e))?
             .trim_ascii_end()
             .to_vec(),
+        layout: layout(pid, vmas)?,
     })
 }
 

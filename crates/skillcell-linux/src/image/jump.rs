@@ -5,7 +5,7 @@
 //! sets every register, the signal mask and the state of the floating point unit at once.
 
 use super::plan::{self, Row};
-use super::{Image, State};
+use super::{Image, Layout, State};
 use crate::error::{During, LinuxError, Result, Step};
 use crate::sys::check;
 use rustix::fd::OwnedFd;
@@ -192,6 +192,39 @@ impl Stage {
         check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }.into())
             .during(Step::Resume)
             .map(drop)
+    }
+
+    /// Tells the kernel where the image's heap is. This program must not ask for memory any more.
+    pub(crate) fn take_layout(&self) -> Result<()> {
+        #[repr(C)]
+        struct Map {
+            layout: Layout,
+            auxv: u64,
+            auxv_size: u32,
+            exe: u32,
+        }
+        const PR_SET_MM: libc::c_int = 35;
+        const PR_SET_MM_MAP: libc::c_ulong = 14;
+        let map = Map {
+            layout: self.image.state.layout,
+            auxv: 0,
+            auxv_size: 0,
+            exe: u32::MAX,
+        };
+        // SAFETY: the map has the size that is passed and lives across the call. The heap that this
+        // moves is not used again: what comes next only makes system calls.
+        check(unsafe {
+            libc::prctl(
+                PR_SET_MM,
+                PR_SET_MM_MAP,
+                &raw const map,
+                size_of::<Map>(),
+                0,
+            )
+            .into()
+        })
+        .during(Step::Resume)
+        .map(drop)
     }
 
     /// Becomes the image. The process must be single-threaded, confined, and through with

@@ -69,6 +69,20 @@ struct State {
     robust_list: (u64, u64),
     rseq: Option<Rseq>,
     name: Vec<u8>,
+    layout: Layout,
+}
+
+/// Where the kernel takes parts of memory to be; the heap grows from there. As `prctl_mm_map`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Layout {
+    code: [u64; 2],
+    data: [u64; 2],
+    /// Where the heap begins and ends.
+    heap: [u64; 2],
+    stack: u64,
+    arguments: [u64; 2],
+    environment: [u64; 2],
 }
 
 #[derive(Debug, Clone, Copy)]
