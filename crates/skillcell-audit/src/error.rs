@@ -12,6 +12,10 @@ pub enum AuditError {
     Changed { path: PathBuf, what: String },
     #[error("{path}: {what}")]
     Key { path: PathBuf, what: &'static str },
+    #[error("{path}: this log has a key already")]
+    KeyExists { path: PathBuf },
+    #[error("{path}: there is no such folder")]
+    NoSuchFolder { path: PathBuf },
     #[error("{path}: {source}")]
     Index {
         path: PathBuf,
@@ -49,6 +53,12 @@ impl AuditError {
             AuditError::NoPlace => "set SKILLCELL_STATE_DIR",
             AuditError::Changed { .. } => {
                 "see `skillcell audit verify`; to begin a new log, move the folder away"
+            }
+            AuditError::KeyExists { .. } => {
+                "its checkpoints are by that key; for another, move the whole folder away"
+            }
+            AuditError::NoSuchFolder { .. } => {
+                "name the folder that holds 00000001.jsonl; an envelope has it as audit.log"
             }
             AuditError::Key { .. } => "make a new one with `skillcell audit keygen`",
             AuditError::Index { .. } | AuditError::IndexWrong { .. } => {

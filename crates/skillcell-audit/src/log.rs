@@ -2,7 +2,7 @@
 
 use crate::event::Anchor;
 use crate::head::Head;
-use crate::line::{self, Hash, hex};
+use crate::line::{self, GENESIS, Hash, hex};
 use crate::sign::Signer;
 use crate::{AuditError, Event, Folder, Segment, clock, prune};
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -149,7 +149,9 @@ impl Log {
         let _turn = Turn(&lock);
         match Head::read(&self.head, &self.folder)? {
             Some(head) => signer.checkpoint(&self.folder, head.seq, &hex(&head.hash)),
-            None => Ok(()),
+            // That there is a key is signed as well: without it, an empty folder would pass for a log
+            // in which nothing has been written yet.
+            None => signer.checkpoint(&self.folder, 0, &hex(&GENESIS)),
         }
     }
 

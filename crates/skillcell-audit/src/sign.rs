@@ -142,6 +142,9 @@ fn cut_unfinished(file: &File) -> std::io::Result<()> {
 pub fn keygen(folder: &Folder) -> Result<(String, PathBuf), AuditError> {
     folder.make()?;
     let path = folder.signing_key();
+    if path.symlink_metadata().is_ok() {
+        return Err(AuditError::KeyExists { path });
+    }
     let failed = || AuditError::Key {
         path: path.clone(),
         what: "can't be made: the system gives no randomness",
@@ -158,7 +161,7 @@ pub fn keygen(folder: &Folder) -> Result<(String, PathBuf), AuditError> {
     Folder::open_private(&public_path, flags)?
         .write_all(format!("{public}\n").as_bytes())
         .map_err(AuditError::io(&public_path))?;
-    // What is there already is signed at once.
+    // What is there already is signed at once, be it nothing.
     Log::open(folder.clone(), Retention::default())?.checkpoint()?;
     Ok((public, public_path))
 }

@@ -8,7 +8,7 @@ use crate::{AuditError, Event, Folder, Record, Segment};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the caller knows from elsewhere.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +84,11 @@ fn broken(file: impl Into<PathBuf>, line: Option<u64>, what: impl Into<String>) 
         line,
         what: what.into(),
     })
+}
+
+/// A key signs as soon as it is made, so from then on there is a checkpoint.
+fn unsigned(checkpoints: &Path) -> Stop {
+    broken(checkpoints, None, "there is a key, but no checkpoint of it")
 }
 
 struct Walk<'a> {
@@ -163,14 +168,9 @@ impl<'a> Walk<'a> {
         let text = match std::fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return match self.key.as_ref().or(key.as_ref()) {
-                    // A key signs from its first call on.
-                    Some(_) if self.head.is_some_and(|h| h.seq > 0) => Err(broken(
-                        &path,
-                        None,
-                        "there is a key, but no checkpoint of it",
-                    )),
-                    _ => Ok(()),
+                return match key {
+                    Some(_) => Err(unsigned(&path)),
+                    None => Ok(()),
                 };
             }
             Err(error) => return Err(AuditError::io(&path)(error).into()),
@@ -198,12 +198,18 @@ impl<'a> Walk<'a> {
             }
             self.checkpoints += 1;
             self.signed_seq = self.signed_seq.max(Some(checkpoint.seq));
+            if checkpoint.seq == 0 {
+                continue; // the beginning, before there was a line
+            }
             let says = format!("checkpoint {} was signed for another line", index + 1);
             self.expected.entry(checkpoint.seq).or_default().push((
                 checkpoint.hash,
                 path.clone(),
                 says,
             ));
+        }
+        if self.checkpoints == 0 {
+            return Err(unsigned(&path));
         }
         Ok(())
     }

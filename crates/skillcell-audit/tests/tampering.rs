@@ -735,6 +735,32 @@ fn half_a_checkpoint_does_not_spoil_the_next_one() {
     assert_eq!(verified.signed_seq, Some(verified.last_seq));
 }
 
+/// So neither the first call that goes on, or is killed, is taken for a fault, nor a log of which
+/// everything but the key was taken away for one that has not begun.
+#[test]
+fn a_key_signs_from_its_beginning_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::at(dir.path().join("audit"));
+    keygen(&folder).unwrap();
+    let made = check(&folder).unwrap();
+    assert_eq!((made.lines, made.checkpoints), (0, 1));
+    let recorder = recorder(&folder, Retention::default(), run(1));
+    recorder
+        .decide(None, &started("a/b", AuditLevel::Security))
+        .unwrap();
+    let going_on = check(&folder).unwrap();
+    assert!(going_on.signed_seq < Some(going_on.last_seq));
+    recorder.finish(&ended(Status::Ok, &[])).unwrap();
+    let over = check(&folder).unwrap();
+    assert_eq!(over.signed_seq, Some(over.last_seq));
+    for wipe in ["00000001.jsonl", "head.json", "checkpoints.jsonl"] {
+        fs::remove_file(folder.path().join(wipe)).unwrap();
+        assert!(check(&folder).is_err(), "without {wipe}");
+    }
+    fs::write(folder.checkpoints(), "").unwrap();
+    assert!(check(&folder).is_err(), "with no checkpoint at all");
+}
+
 #[test]
 fn a_busy_log_is_whole_at_every_moment() {
     let dir = tempfile::tempdir().unwrap();
@@ -744,10 +770,6 @@ fn a_busy_log_is_whole_at_every_moment() {
         segment_bytes: 2_000,
         ..Retention::default()
     };
-    // The key signs when a call ends; until the first one has, a signed log has no checkpoint.
-    recorder(&folder, retention, run(999))
-        .finish(&ended(Status::Ok, &[]))
-        .unwrap();
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..3)
             .map(|n| {

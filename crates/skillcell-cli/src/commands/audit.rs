@@ -38,11 +38,21 @@ pub(crate) fn audit(command: AuditCommand) -> ExitCode {
 }
 
 impl LogArgs {
+    /// One that is named must be there: a name that is mistyped would pass for an empty log, in
+    /// which all is well. Your own begins with your first call.
     fn folder(&self) -> Result<Folder, AuditError> {
         match &self.log {
-            Some(path) => Ok(Folder::at(path)),
+            Some(path) if path.is_dir() => Ok(Folder::at(path)),
+            Some(path) => Err(AuditError::NoSuchFolder { path: path.clone() }),
             None => Folder::of_user(),
         }
+    }
+
+    /// As `folder`, for what may begin a log.
+    fn new_folder(&self) -> Result<Folder, AuditError> {
+        self.log
+            .as_ref()
+            .map_or_else(Folder::of_user, |path| Ok(Folder::at(path)))
     }
 
     fn format(&self) -> Format {
@@ -52,10 +62,16 @@ impl LogArgs {
 
 /// A log that can't be read or written.
 fn failure(error: &AuditError, format: Format) -> ExitCode {
+    let (status, code) = match error {
+        AuditError::NoSuchFolder { .. } | AuditError::KeyExists { .. } => {
+            (Status::InvalidInput, Reason::InvalidUsage)
+        }
+        _ => (Status::Refused, Reason::AuditUnavailable),
+    };
     let body = ErrorBody {
-        code: Reason::AuditUnavailable,
+        code,
         message: format!("the audit log: {error}"),
         hint: Some(error.hint().to_owned()),
     };
-    output::failure(Status::Refused, &body, format)
+    output::failure(status, &body, format)
 }

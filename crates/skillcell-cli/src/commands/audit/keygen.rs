@@ -8,7 +8,7 @@ pub(super) fn keygen(args: &KeygenArgs) -> ExitCode {
     let format = args.log.format();
     let made = args
         .log
-        .folder()
+        .new_folder()
         .and_then(|folder| skillcell_audit::keygen(&folder));
     match made {
         Ok((key, path)) => {

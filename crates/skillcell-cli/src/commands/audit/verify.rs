@@ -1,4 +1,5 @@
 use super::failure;
+use super::words::count;
 use crate::args_audit::VerifyArgs;
 use crate::output::{self, Format, printable};
 use serde_json::json;
@@ -75,8 +76,14 @@ fn as_text(verified: &Verified) -> String {
         return "the log is empty".to_owned();
     };
     let mut text = format!(
-        "whole: {} lines in {} segments, {} signed checkpoints\nhead {head}",
-        verified.lines, verified.segments, verified.checkpoints
+        "whole: {} in {}, {}\nhead {head}",
+        count(verified.lines, "line", "lines"),
+        count(verified.segments, "segment", "segments"),
+        count(
+            verified.checkpoints,
+            "signed checkpoint",
+            "signed checkpoints"
+        )
     );
     if let Some(signed) = verified.signed_seq.filter(|s| *s < verified.last_seq) {
         text.push_str(&format!(
