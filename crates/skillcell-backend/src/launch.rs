@@ -208,6 +208,13 @@ impl Running {
         }
     }
 
+    /// Whether a cgroup counts memory, and forks that fail.
+    pub fn cgroup_counts(&self) -> (bool, bool) {
+        self.cgroup
+            .as_ref()
+            .map_or((false, false), CellCgroup::counts)
+    }
+
     pub fn cgroup_usage(&self) -> Option<CgroupUsage> {
         self.cgroup.as_ref().map(CellCgroup::usage)
     }

@@ -174,6 +174,21 @@ pub(crate) struct Scene<'a> {
     pub(crate) before: Vec<Denial>,
 }
 
+/// A cell that was told to end.
+pub(crate) struct Left {
+    pub(crate) running: Running,
+    pub(crate) observer: Option<Observer>,
+}
+
+impl Left {
+    /// Waits until it is gone.
+    pub(crate) fn bury(mut self) {
+        // Whatever keeps it from ending: it is dropped, which kills and waits again.
+        self.running.cell.reap().unwrap_or(());
+        drop(self.observer.take());
+    }
+}
+
 /// Watches a cell to its end and makes an envelope of it. A cell whose end is not waited for comes
 /// back.
 pub(crate) fn conclude(
@@ -181,7 +196,7 @@ pub(crate) fn conclude(
     mut running: Running,
     broker: Option<Broker>,
     terms: watch::Terms<'_>,
-) -> Result<(Outcome, Option<Running>), CallError> {
+) -> Result<(Outcome, Option<Left>), CallError> {
     let Scene {
         request,
         mut ready,
@@ -215,12 +230,15 @@ pub(crate) fn conclude(
             }
         }
     }
-    let running = match ending {
+    let left = match ending {
         watch::Ending::Complete => {
             drop(running); // scratch and cgroup go before anybody is told
             None
         }
-        watch::Ending::Answered => Some(running),
+        watch::Ending::Answered => Some(Left {
+            running,
+            observer: observed.left.take(),
+        }),
     };
 
     let mut denials = ready.plan.denials.clone();
@@ -279,7 +297,7 @@ pub(crate) fn conclude(
         audit,
         output: Some(outcome::captured(&observed.stdout, &observed.stderr)),
     };
-    Ok((outcome, running))
+    Ok((outcome, left))
 }
 
 /// What the record says of the payload's own start.

@@ -24,6 +24,7 @@ mod quota;
 mod record;
 mod request;
 mod result;
+mod shelf;
 mod simple_schema;
 mod warm;
 mod watch;

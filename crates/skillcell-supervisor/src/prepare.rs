@@ -2,6 +2,7 @@
 //! is started and nothing is installed here.
 
 use crate::program::{self, Interpreter};
+use crate::shelf::{Read, Shelf};
 use crate::{CallError, Interaction, Python, Request, params, paths};
 use rustix::fd::BorrowedFd;
 use serde_json::Value;
@@ -14,12 +15,13 @@ use skillcell_manifest::{Entry, MAX_BYTES};
 use skillcell_plan::{CallerGrants, ParamPath, Plan, PlanInput, missing_required_env};
 use skillcell_policy::{Ceiling, DenyRule, Layers, LogTerms, OperatorPolicy, Subject};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A call that may be made: everything is known and allowed.
 pub struct Ready {
-    pub bundle: Bundle,
+    pub bundle: Arc<Bundle>,
     pub plan: Plan,
     pub host: HostFacts,
     pub ceiling: Ceiling,
@@ -57,6 +59,18 @@ impl Known {
 
 /// Finds and opens the skill of a request.
 pub fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
+    open_in(&find_folder(request)?, request)
+}
+
+fn open_in(folder: &Path, request: &Request) -> Result<Bundle, CallError> {
+    let mut bundle = Bundle::open(folder)?;
+    if let Some(entry) = &request.entry {
+        bundle.select_entry(entry)?;
+    }
+    Ok(bundle)
+}
+
+fn find_folder(request: &Request) -> Result<PathBuf, CallError> {
     let named = request.caller.path(Path::new(&request.skill));
     let named = named.to_str().filter(|_| named.exists());
     let mut search = if named.is_some() {
@@ -75,17 +89,12 @@ pub fn open_bundle(request: &Request) -> Result<Bundle, CallError> {
     for folder in &mut search.folders {
         *folder = request.caller.path(folder);
     }
-    let folder = locate(named.unwrap_or(&request.skill), &search)?;
-    let mut bundle = Bundle::open(&folder)?;
-    if let Some(entry) = &request.entry {
-        bundle.select_entry(entry)?;
-    }
-    Ok(bundle)
+    Ok(locate(named.unwrap_or(&request.skill), &search)?)
 }
 
 /// Decides everything. `known` is filled on the way, for the envelope and the record of a failure.
 pub fn prepare(request: &Request, host: HostFacts, known: &mut Known) -> Result<Ready, CallError> {
-    prepare_with(request, host, known, When::Now)
+    prepare_with(request, host, known, When::Now, None)
 }
 
 /// When a call's params are there.
@@ -101,10 +110,31 @@ pub(crate) fn prepare_with(
     host: HostFacts,
     known: &mut Known,
     when: When,
+    shelf: Option<&Shelf>,
 ) -> Result<Ready, CallError> {
-    let bundle = open_bundle(request)?;
-    known.learn(&bundle);
-    let fingerprint = bundle.fingerprint()?;
+    let folder = find_folder(request)?;
+    let mut opened = None;
+    let mut read = || -> Result<Read, CallError> {
+        let bundle = open_in(&folder, request)?;
+        known.learn(&bundle);
+        let fingerprint = bundle.fingerprint()?;
+        opened = Some(());
+        Ok(Read {
+            bundle: Arc::new(bundle),
+            fingerprint,
+        })
+    };
+    let read = match shelf {
+        Some(shelf) => shelf.bundle(&folder, request.entry.as_deref(), &mut read)?,
+        None => read()?,
+    };
+    let Read {
+        bundle,
+        fingerprint,
+    } = read;
+    if opened.is_none() {
+        known.learn(&bundle);
+    }
     known.skill.digest = Some(fingerprint.digest);
     let ceiling = ceiling(request, &bundle, known.skill.digest.as_ref());
     known.log = ceiling.as_ref().map(|c| c.log).unwrap_or_default();
@@ -131,12 +161,22 @@ pub(crate) fn prepare_with(
     let ceiling = ceiling?;
     let plan = plan_within(&ceiling, request, &bundle, &known.skill, param_paths, &host)?;
     let env = env_values(request, &bundle, &plan)?;
-    let interpreter = program::interpreter(
-        &bundle.manifest,
-        &bundle.root,
-        request.python().as_deref(),
-        request.deps().as_deref(),
-    )?;
+    let (python, deps) = (request.python(), request.deps());
+    let find = || {
+        program::interpreter(
+            &bundle.manifest,
+            &bundle.root,
+            python.as_deref(),
+            deps.as_deref(),
+        )
+    };
+    let interpreter = match shelf {
+        Some(shelf) => {
+            let key = (bundle.root.clone(), [python.clone(), deps.clone()]);
+            shelf.interpreter(key, find)?
+        }
+        None => find()?,
+    };
     Ok(Ready {
         bundle,
         plan,

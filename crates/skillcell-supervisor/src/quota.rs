@@ -3,6 +3,7 @@
 
 use skillcell_backend::Running;
 use skillcell_core::Reason;
+use skillcell_linux::cgroup::CgroupUsage;
 use skillcell_linux::procfs;
 use skillcell_plan::Limits;
 use std::time::{Duration, Instant};
@@ -30,8 +31,7 @@ pub(crate) struct Quota {
 
 impl Quota {
     pub(crate) fn new(running: &Running, limits: &Limits) -> Self {
-        let usage = running.cgroup_usage();
-        let counts_memory = usage.as_ref().is_some_and(|u| u.peak_memory.is_some());
+        let (counts_memory, _) = running.cgroup_counts();
         let watch_folder = running.host_scratch.is_some();
         let now = Instant::now();
         Quota {
@@ -129,9 +129,19 @@ impl Quota {
         }
     }
 
+    /// As `last_look`, without what only explains a failure.
+    pub(crate) fn quick_look(&mut self, running: &Running) {
+        let pids = procfs::descendants(running.cell.pid);
+        self.cpu_millis = pids.iter().map(|p| procfs::cpu_millis(*p)).sum();
+        if let Some(top) = &running.cell.scratch
+            && let Ok(stat) = rustix::fs::fstatvfs(top)
+        {
+            self.scratch_full |= stat.f_bavail * 50 < stat.f_blocks || stat.f_favail < 8;
+        }
+    }
+
     /// A limit that the kernel held without ending the call; it explains a failure.
-    pub(crate) fn met(&self, running: &Running, forks_denied: u64) -> Option<Reason> {
-        let usage = running.cgroup_usage().unwrap_or_default();
+    pub(crate) fn met(&self, usage: &CgroupUsage, forks_denied: u64) -> Option<Reason> {
         if usage.oom_kills > 0 {
             Some(Reason::MemoryExceeded)
         } else if usage.forks_denied + forks_denied > 0 || self.peak_tasks >= self.task_limit {
@@ -143,11 +153,8 @@ impl Quota {
         }
     }
 
-    pub(crate) fn peak_memory(&self, running: &Running) -> u64 {
-        running
-            .cgroup_usage()
-            .and_then(|u| u.peak_memory)
-            .unwrap_or(self.peak_memory)
+    pub(crate) fn peak_memory(&self, usage: &CgroupUsage) -> u64 {
+        usage.peak_memory.unwrap_or(self.peak_memory)
     }
 }
 

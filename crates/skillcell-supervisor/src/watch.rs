@@ -36,6 +36,8 @@ pub(crate) struct Observed {
     pub(crate) summary: Summary,
     /// Why the record failed, where it did.
     pub(crate) unrecorded: Option<String>,
+    /// What still looks at a cell whose end wasn't waited for.
+    pub(crate) left: Option<Observer>,
 }
 
 #[derive(Debug)]
@@ -117,10 +119,14 @@ pub(crate) fn watch(running: &mut Running, mut terms: Terms<'_>) -> rustix::io::
     if let (End::Exited(_), Some(at_rest)) = (&end, at_rest) {
         at_rest(running);
     }
-    quota.last_look(running);
+    match ending {
+        Ending::Complete => quota.last_look(running),
+        Ending::Answered => quota.quick_look(running),
+    }
     running.cell.kill()?;
     let answered = matches!(end, End::Exited(_)) && streams.result_is_whole();
-    if ending == Ending::Complete || !answered {
+    let waited = ending == Ending::Complete || !answered;
+    if waited {
         running.cell.reap()?;
     }
     let wall = started.elapsed();
@@ -130,8 +136,16 @@ pub(crate) fn watch(running: &mut Running, mut terms: Terms<'_>) -> rustix::io::
         (End::Exited(_), true) => End::Limit(Reason::OutputExceeded),
         (end, _) => end,
     };
-    let seen = observer.map_or_else(|| Ok(Seen::default()), Observer::finish)?;
-    let limit_met = quota.met(running, seen.forks_denied);
+    let (seen, left) = match (observer, waited) {
+        (None, _) => (Seen::default(), None),
+        (Some(observer), true) => (observer.finish()?, None),
+        (Some(observer), false) => match observer.look_away() {
+            Ok(seen) => (seen, Some(observer)),
+            Err(_) => (observer.finish()?, None),
+        },
+    };
+    let usage = running.cgroup_usage().unwrap_or_default();
+    let limit_met = quota.met(&usage, seen.forks_denied);
     let mut denials = seen.denials;
     denials.absorb(names.into_denials());
     // Also what failed while the cell was taken down.
@@ -147,10 +161,11 @@ pub(crate) fn watch(running: &mut Running, mut terms: Terms<'_>) -> rustix::io::
         denials,
         wall,
         cpu_millis: quota.cpu_millis,
-        peak_memory: quota.peak_memory(running),
+        peak_memory: quota.peak_memory(&usage),
         limit_met,
         summary: seen.summary,
         unrecorded: recorder.failure(),
+        left,
     })
 }
 
@@ -173,7 +188,7 @@ fn confined(
 
 fn scene(running: &Running, terms: Terms<'_>) -> Scene {
     // The filter reports forks exactly where no cgroup counts them.
-    let counted = running.cgroup_usage().is_some_and(|u| u.counts_forks);
+    let (_, counted) = running.cgroup_counts();
     Scene {
         world: terms.world,
         door: terms.door,

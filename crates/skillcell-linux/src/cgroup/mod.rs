@@ -33,7 +33,6 @@ pub struct CgroupUsage {
     pub oom_kills: u64,
     /// Forks that failed because of the limit.
     pub forks_denied: u64,
-    pub counts_forks: bool,
 }
 
 /// The cgroup of one call; removed when dropped by whom it belongs to.
@@ -116,6 +115,19 @@ impl CellCgroup {
         self.folders.iter().filter(move |f| f.version == version)
     }
 
+    /// Whether memory is counted for as long as the call lives, and forks that fail.
+    pub fn counts(&self) -> (bool, bool) {
+        let any = |controller, file: fn(CgroupVersion) -> &'static str| {
+            self.folders
+                .iter()
+                .any(|f| f.has(controller) && f.path.join(file(f.version)).exists())
+        };
+        (
+            any(CgroupController::Memory, peak_file),
+            any(CgroupController::Pids, |_| "pids.max"),
+        )
+    }
+
     pub fn usage(&self) -> CgroupUsage {
         let mut usage = CgroupUsage::default();
         for folder in &self.folders {
@@ -196,7 +208,6 @@ impl CgroupFolder {
             usage.oom_kills = keyed(&self.path.join(events), "oom_kill");
         }
         if self.has(CgroupController::Pids) {
-            usage.counts_forks = self.path.join("pids.max").exists();
             usage.forks_denied = keyed(&self.path.join("pids.events"), "max");
         }
     }
@@ -235,6 +246,13 @@ fn sweep(parent: &Path) {
         if !Path::new("/proc").join(owner.to_string()).exists() {
             fs::remove_dir(entry.path()).unwrap_or(());
         }
+    }
+}
+
+fn peak_file(version: CgroupVersion) -> &'static str {
+    match version {
+        CgroupVersion::V2 => "memory.peak",
+        CgroupVersion::V1 => "memory.max_usage_in_bytes",
     }
 }
 

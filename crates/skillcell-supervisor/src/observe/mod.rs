@@ -23,9 +23,9 @@ use skillcell_audit::{Event, RecordFailed, Recorder, Summary, Syscall, Task};
 use skillcell_core::{AuditLevel, Denials};
 use skillcell_linux::seccomp::{Answer, Listener, Notification, Received, Verdict, syscall_name};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tally::Tally;
@@ -71,22 +71,27 @@ pub(crate) struct Seen {
     pub(crate) summary: Summary,
 }
 
+/// What the thread and its call share: `None` before there is something to watch, and after the call
+/// was answered.
+type Sight = Arc<Mutex<Option<Eyes>>>;
+
 /// The running thread. Ends when it is told to, or when nothing is left to watch.
 pub(crate) struct Observer {
     stop: Arc<AtomicBool>,
+    sight: Sight,
     /// Where the listener is handed over, until it is.
     listener: Option<Sender<(Listener, Scene)>>,
     /// Says the thread's number once it runs; nobody waits for that until it has to be interrupted.
     tid: Receiver<u32>,
-    thread: Option<JoinHandle<rustix::io::Result<Seen>>>,
+    thread: Option<JoinHandle<rustix::io::Result<()>>>,
 }
 
 impl Observer {
     /// Starts the thread, while the cell is still being made: it waits for its listener.
     pub(crate) fn start() -> std::io::Result<Observer> {
         skillcell_linux::allow_interrupts()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let (stop, sight) = (Arc::new(AtomicBool::new(false)), Sight::default());
+        let (told, shared) = (Arc::clone(&stop), Arc::clone(&sight));
         let (listener, handed) = channel::<(Listener, Scene)>();
         let (here, there) = channel();
         let thread = std::thread::Builder::new()
@@ -96,14 +101,16 @@ impl Observer {
                 here.send(rustix::thread::gettid().as_raw_pid() as u32)
                     .unwrap_or(());
                 let Ok((listener, scene)) = handed.recv() else {
-                    return Ok(Seen::default()); // there won't be one
+                    return Ok(()); // there won't be one
                 };
-                let mut eyes = Eyes::new(listener, scene);
-                eyes.watch(&told)?;
-                Ok(eyes.seen())
+                let listener = Arc::new(listener);
+                let eyes = Eyes::new(Arc::clone(&listener), scene);
+                *shared.lock().map_err(|_| Errno::IO)? = Some(eyes);
+                watch(&listener, &shared, &told)
             })?;
         Ok(Observer {
             stop,
+            sight,
             listener: Some(listener),
             tid: there,
             thread: Some(thread),
@@ -121,9 +128,23 @@ impl Observer {
     pub(crate) fn finish(mut self) -> rustix::io::Result<Seen> {
         self.end();
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(seen)) => seen,
+            Some(Ok(done)) => done.and_then(|()| self.seen()),
             _ => Err(Errno::IO), // it panicked, so nobody knows what it saw
         }
+    }
+
+    /// Everything in the cell was told to end. From here on nothing is allowed and nothing recorded;
+    /// the thread ends with the cell, or with this value.
+    pub(crate) fn look_away(&self) -> rustix::io::Result<Seen> {
+        if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            return Err(Errno::AGAIN); // `finish` says how
+        }
+        self.seen()
+    }
+
+    fn seen(&self) -> rustix::io::Result<Seen> {
+        let eyes = self.sight.lock().map_err(|_| Errno::IO)?.take();
+        Ok(eyes.map(Eyes::seen).unwrap_or_default())
     }
 
     /// It may be about to wait just when it is interrupted, so once may not be enough.
@@ -141,13 +162,38 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        self.end();
+        if self.thread.is_some() {
+            self.end();
+        }
     }
+}
+
+/// Straight from call to call: asking first whether one is there would cost as much again.
+fn watch(listener: &Listener, sight: &Sight, stop: &AtomicBool) -> rustix::io::Result<()> {
+    while !stop.load(Ordering::Acquire) {
+        match listener.receive()? {
+            Received::Call(call) => serve(listener, sight, call)?,
+            Received::Nothing => {}
+            Received::Over => break,
+        }
+    }
+    Ok(())
+}
+
+fn serve(listener: &Listener, sight: &Sight, call: Notification) -> rustix::io::Result<()> {
+    let answer = match sight.lock().map_err(|_| Errno::IO)?.as_mut() {
+        // What can't be recorded doesn't happen; the watch ends the call.
+        Some(eyes) => eyes
+            .answer(&call)
+            .unwrap_or(Answer::Errno(Errno::IO.raw_os_error())),
+        None => Answer::Errno(Errno::PERM.raw_os_error()),
+    };
+    listener.answer(&call, answer)
 }
 
 /// The thread's state.
 struct Eyes {
-    listener: Listener,
+    listener: Arc<Listener>,
     scene: Scene,
     tasks: Tasks,
     tally: Tally,
@@ -156,7 +202,7 @@ struct Eyes {
 }
 
 impl Eyes {
-    fn new(listener: Listener, scene: Scene) -> Eyes {
+    fn new(listener: Arc<Listener>, scene: Scene) -> Eyes {
         Eyes {
             listener,
             scene,
@@ -173,26 +219,6 @@ impl Eyes {
             forks_denied: self.forks_denied,
             summary: self.tally.summary(self.tasks.seen()),
         }
-    }
-
-    /// Straight from call to call: asking first whether one is there would cost as much again.
-    fn watch(&mut self, stop: &AtomicBool) -> rustix::io::Result<()> {
-        while !stop.load(Ordering::Acquire) {
-            match self.listener.receive()? {
-                Received::Call(call) => self.serve(call)?,
-                Received::Nothing => {}
-                Received::Over => break,
-            }
-        }
-        Ok(())
-    }
-
-    fn serve(&mut self, call: Notification) -> rustix::io::Result<()> {
-        // What can't be recorded doesn't happen; the watch ends the call.
-        let answer = self
-            .answer(&call)
-            .unwrap_or(Answer::Errno(Errno::IO.raw_os_error()));
-        self.listener.answer(&call, answer)
     }
 
     fn answer(&mut self, call: &Notification) -> Result<Answer, RecordFailed> {

@@ -2,13 +2,13 @@
 
 use super::keeper::{Keeper, Waiting};
 use super::wire::Loaded;
-use crate::call::{self, Scene};
+use crate::call::{self, Left, Scene};
 use crate::observe::{Observer, World};
 use crate::program::Interpreter;
 use crate::{CallError, Interaction, Outcome, Ready, Request, door, program, record, watch};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use skillcell_audit::{Event, RecordFailed, Recorder, Task};
-use skillcell_backend::{Facts, Network, Running, for_level};
+use skillcell_backend::{Facts, Network, for_level};
 use skillcell_core::{AuditLevel, RunId};
 use skillcell_plan::Refusal;
 use std::sync::Arc;
@@ -41,9 +41,10 @@ pub(super) fn run(
         cancel,
     } = claim;
     let (waiting, loaded) = claimed;
+    let mut running = waiting.running;
     let mut claimed = Claimed {
         number: waiting.number,
-        running: Some(waiting.running),
+        left: None,
         keeper,
     };
     let backend =
@@ -77,9 +78,8 @@ pub(super) fn run(
     )?);
     *started = Some(Arc::clone(&recorder));
     let observer = Observer::start().map_err(CallError::Watch)?;
-    let mut running = claimed.running.take().ok_or(CallError::NoDoor)?;
     let (broker, view) = door.open(&mut running, &recorder)?.unzip();
-    note_start(&recorder, &ready, running.cell.pid)?;
+    note_start(&recorder, &ready, waiting.payload)?;
     let params = ready.params.take().unwrap_or_else(|| serde_json::json!({}));
     send(waiting.params, program::message(&params))?;
     let limits = ready.plan.limits.clone();
@@ -105,26 +105,30 @@ pub(super) fn run(
         moves: &[],
         before: loaded.denials.clone(),
     };
-    let (outcome, running) = call::conclude(scene, running, broker, terms)?;
-    claimed.running = running;
+    let (outcome, left) = call::conclude(scene, running, broker, terms)?;
+    claimed.left = left;
     Ok(outcome)
 }
 
 /// Goes back to its keeper, whatever became of the call.
 struct Claimed<'a> {
     number: u64,
-    running: Option<Running>,
+    left: Option<Left>,
     keeper: &'a Arc<Keeper>,
 }
 
 impl Drop for Claimed<'_> {
     fn drop(&mut self) {
-        self.keeper.give_back(self.number, self.running.take());
+        self.keeper.give_back(self.number, self.left.take());
     }
 }
 
 /// It was started before the call, and is the call's from here on.
-fn note_start(recorder: &Recorder, ready: &Ready, init: u32) -> Result<(), RecordFailed> {
+fn note_start(
+    recorder: &Recorder,
+    ready: &Ready,
+    payload: Option<Task>,
+) -> Result<(), RecordFailed> {
     if ready.plan.audit < AuditLevel::Security {
         return Ok(());
     }
@@ -137,17 +141,7 @@ fn note_start(recorder: &Recorder, ready: &Ready, init: u32) -> Result<(), Recor
         program,
         argc: 1,
     };
-    recorder.note(payload(init), &event)
-}
-
-/// The payload is the only child of the cell's init.
-fn payload(init: u32) -> Option<Task> {
-    let pid = *skillcell_linux::procfs::children(init).first()?;
-    Some(Task {
-        pid,
-        tid: pid,
-        ppid: init,
-    })
+    recorder.note(payload, &event)
 }
 
 /// Without waiting for the runner: it reads until it has all, but a skill may be in its place.

@@ -3,9 +3,12 @@
 use super::key::Cold;
 use super::sealed::Program;
 use super::wire::{FromNursery, Loaded, Made, ToNursery};
+use crate::call::Left;
 use crate::{ParamsSource, Request};
 use rustix::fd::OwnedFd;
+use skillcell_audit::Task;
 use skillcell_backend::{OutputFolder, Running};
+use skillcell_core::Digest;
 use skillcell_linux::cell::Cell;
 use skillcell_linux::cgroup::{CellCgroup, CgroupFolder};
 use skillcell_linux::channel::Channel;
@@ -26,13 +29,14 @@ pub(super) struct Waiting {
     pub(super) number: u64,
     pub(super) running: Running,
     pub(super) params: OwnedFd,
+    pub(super) payload: Option<Task>,
 }
 
 pub(super) struct Keeper {
     state: Mutex<State>,
     changed: Condvar,
     channel: Channel,
-    undertaker: Sender<(u64, Option<Running>)>,
+    undertaker: Sender<(u64, Option<Left>)>,
 }
 
 struct State {
@@ -101,10 +105,10 @@ impl Keeper {
         std::thread::Builder::new()
             .name("undertaker".into())
             .spawn(move || {
-                for (number, running) in given_back {
+                for (number, left) in given_back {
                     match burying.upgrade() {
-                        Some(keeper) => keeper.bury(number, running),
-                        None => drop(running),
+                        Some(keeper) => keeper.bury(number, left),
+                        None => drop(left.map(Left::bury)),
                     }
                 }
             })?;
@@ -170,8 +174,8 @@ impl Keeper {
         &self,
         request: &Request,
         plan: &Plan,
+        base: &Digest,
     ) -> Result<(Waiting, Arc<Loaded>), Cold> {
-        let base = plan.base_digest().to_string();
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.state();
         state.last_claim = Instant::now();
@@ -182,7 +186,7 @@ impl Keeper {
                 Stage::Loaded(loaded) => Arc::clone(loaded),
             };
             // Made from the same request, but perhaps a moment before something changed.
-            if loaded.plan != base {
+            if loaded.plan != base.as_str() {
                 return Err(Cold::NoCell("the plan has changed".into()));
             }
             if !plan.files.is_empty() {
@@ -207,18 +211,17 @@ impl Keeper {
     }
 
     /// The call is answered. Its cell has been told to end; when it has, its place is free.
-    pub(super) fn give_back(&self, number: u64, running: Option<Running>) {
-        let waiting = self.undertaker.send((number, running));
+    pub(super) fn give_back(&self, number: u64, left: Option<Left>) {
+        let waiting = self.undertaker.send((number, left));
         if waiting.is_err() {
             self.bury(number, None); // the daemon is on its way out
         }
     }
 
     /// Waits for the end of what was given back, so that nobody else has to.
-    fn bury(&self, number: u64, running: Option<Running>) {
-        if let Some(mut running) = running {
-            // Whatever keeps it from ending: it is dropped, which kills and waits again.
-            running.cell.reap().unwrap_or(());
+    fn bury(&self, number: u64, left: Option<Left>) {
+        if let Some(left) = left {
+            left.bury();
         }
         self.tell(&ToNursery::Done(number));
         let mut state = self.state();
@@ -348,8 +351,19 @@ fn adopt(stage: &Stage, made: Made, fds: Vec<OwnedFd>) -> Option<Waiting> {
     });
     let outputs = outputs.collect();
     Some(Waiting {
+        payload: payload(made.pid),
         number: made.number,
         running: Running::adopt(cell, cgroup, outputs, made.shown),
         params,
+    })
+}
+
+/// The payload is the only child of the cell's init.
+fn payload(init: u32) -> Option<Task> {
+    let pid = *skillcell_linux::procfs::children(init).first()?;
+    Some(Task {
+        pid,
+        tid: pid,
+        ppid: init,
     })
 }

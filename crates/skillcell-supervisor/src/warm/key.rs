@@ -3,7 +3,7 @@
 use crate::program::Interpreter;
 use crate::{Ready, Request};
 use sha2::{Digest as _, Sha256};
-use skillcell_core::{AuditLevel, Isolation};
+use skillcell_core::{AuditLevel, Digest, Isolation};
 use skillcell_manifest::Entry;
 use std::os::unix::fs::MetadataExt;
 
@@ -31,7 +31,7 @@ pub enum Cold {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key([u8; 32]);
 
-pub(super) fn key(request: &Request, ready: &Ready) -> Result<Key, Cold> {
+pub(super) fn key(request: &Request, ready: &Ready, base: &Digest) -> Result<Key, Cold> {
     let plan = &ready.plan;
     let (Entry::PythonClass { .. }, Interpreter::Python(python)) =
         (&ready.bundle.manifest.entry, &ready.interpreter)
@@ -72,7 +72,7 @@ pub(super) fn key(request: &Request, ready: &Ready) -> Result<Key, Cold> {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     };
-    add(plan.base_digest().to_string().as_bytes());
+    add(base.as_str().as_bytes());
     add(ready.bundle.root.as_os_str().as_encoded_bytes());
     for (name, value) in &ready.env {
         add(name.as_bytes());

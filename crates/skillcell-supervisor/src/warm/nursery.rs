@@ -3,7 +3,7 @@
 
 use super::template::{self, NoTemplate, Template};
 use super::wire::{Folder, FromNursery, Loaded, Made, ToNursery};
-use crate::{Known, Quiet, Request, prepare};
+use crate::{Known, Quiet, Request, prepare, program};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -121,7 +121,7 @@ fn serve(channel: &Channel, probe: impl FnOnce() -> HostFacts) -> Result<(), Lin
 
 fn load(request: &Request, host: HostFacts) -> Result<Template, NoTemplate> {
     let when = prepare::When::Later;
-    let ready = prepare::prepare_with(request, host, &mut Known::default(), when)?;
+    let ready = prepare::prepare_with(request, host, &mut Known::default(), when, None)?;
     template::load(request, ready, &Quiet)
 }
 
@@ -147,7 +147,8 @@ fn make(
         network: &template.network,
     };
     let start = || -> Result<(Running, OwnedFd, AllowList), BackendError> {
-        let (reader, writer) = skillcell_linux::pipe_pair()?;
+        let sample = program::message(&serde_json::json!({"sample": "text"}));
+        let (reader, writer) = template::pipe_with(&sample)?;
         let launch = Launch {
             begin: Begin::Resume {
                 stage: Rc::clone(&template.stage),

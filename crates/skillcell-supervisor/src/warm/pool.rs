@@ -5,6 +5,7 @@ use super::claim::{self, Claim};
 use super::keeper::Keeper;
 use super::key::{self, Cold, Key};
 use super::sealed::Program;
+use crate::shelf::Shelf;
 use crate::{Interaction, Known, Outcome, Request, call, prepare, record};
 use rustix::fd::BorrowedFd;
 use skillcell_core::HostFacts;
@@ -61,6 +62,7 @@ pub struct Pool {
     terms: PoolTerms,
     program: Program,
     host: HostFacts,
+    shelf: Shelf,
     keepers: Mutex<HashMap<Key, Arc<Keeper>>>,
     warm: AtomicU64,
     cold: AtomicU64,
@@ -73,6 +75,7 @@ impl Pool {
             terms,
             program: Program::of_this_process()?,
             host,
+            shelf: Shelf::default(),
             keepers: Mutex::default(),
             warm: AtomicU64::new(0),
             cold: AtomicU64::new(0),
@@ -102,14 +105,17 @@ impl Pool {
     ) -> Result<Outcome, Cold> {
         // Policy, bundle and params are looked at anew for each call: what waits was made under the
         // plan that comes out here, or isn't used.
-        let ready = prepare::prepare(request, self.host.clone(), &mut Known::default())
-            .map_err(|_| Cold::Unprepared)?;
-        let key = key::key(request, &ready)?;
+        let (known, now) = (&mut Known::default(), prepare::When::Now);
+        let ready =
+            prepare::prepare_with(request, self.host.clone(), known, now, Some(&self.shelf))
+                .map_err(|_| Cold::Unprepared)?;
+        let base = ready.plan.base_digest();
+        let key = key::key(request, &ready, &base)?;
         let keeper = self.keeper(&key, request)?;
         if self.terms.first_call == FirstCall::Waits {
             keeper.until_loaded();
         }
-        let claimed = keeper.claim(request, &ready.plan)?;
+        let claimed = keeper.claim(request, &ready.plan, &base)?;
         let run_id = call::new_run_id();
         let skill = ready.plan.skill.clone();
         let mut recorder = None;
