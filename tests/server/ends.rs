@@ -16,7 +16,7 @@ fn sleeper(cell: &Cell, seconds: f32) -> PathBuf {
     execute(
         cell,
         &format!(
-            "open('/proc/self/comm', 'w').write('{mark}')\nimport time\ntime.sleep({seconds})\nreturn 'slept'"
+            "import ctypes, time\nctypes.CDLL(None).prctl(15, b'{mark}', 0, 0, 0)\ntime.sleep({seconds})\nreturn 'slept'"
         ),
     )
 }
