@@ -27,6 +27,6 @@ def test_the_examples_of_the_guide_hold(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 5
+    assert len(examples) == 6
     code = compile("\n".join(examples), str(GUIDE), "exec")
     exec(code, {"__name__": "guide"})  # noqa: S102

@@ -285,7 +285,7 @@ def test_each_keyword_is_its_flag(
 def test_the_async_twin_takes_the_same_keywords() -> None:
     signature = inspect.signature(skillcell.run)
     assert signature == inspect.signature(skillcell.arun)
-    assert set(signature.parameters) - {"skill", "params"} == set(FLAGS)
+    assert set(signature.parameters) - {"skill", "params", "runtime"} == set(FLAGS)
 
 
 def test_a_missing_binary_says_what_to_do(

@@ -26,7 +26,7 @@ impl Collector {
             .arg(&folder)
             .arg(answers.join(","))
             .arg(if secure { "https" } else { "http" });
-        let mut child = Child::spawn(command, None);
+        let child = Child::spawn(command, None);
         let deadline = Instant::now() + Duration::from_secs(30);
         while !folder.join("port").exists() {
             assert!(

@@ -172,7 +172,7 @@ impl Local {
         let mut command = cell.command("/usr/bin/python3");
         let script = Stage::get().fixture("egress").join("world/index.py");
         command.arg("-B").arg(script).arg(&folder);
-        let mut server = Child::spawn(command, None);
+        let server = Child::spawn(command, None);
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             if let Ok(port) = std::fs::read_to_string(folder.join("port")) {

@@ -175,7 +175,7 @@ fn start_world(folder: &Path, client: &str, world: &str) -> (Child, std::io::Pip
         .arg(Stage::get().fixture("egress").join("world/world.py"))
         .arg(folder)
         .args([client, world]);
-    let mut child = Child::spawn_on(command, stdin);
+    let child = Child::spawn_on(command, stdin);
     let deadline = Instant::now() + Duration::from_secs(20);
     while !folder.join("ready").exists() {
         assert!(

@@ -108,6 +108,12 @@ fn paths_methods_and_types_are_checked_before_the_body() {
     let answer = daemon.post("/metrics", "{}");
     answer.assert_error(405, "method_not_allowed");
     assert!(answer.head.contains("Allow: GET"), "{answer:?}");
+    let bare = ask(
+        daemon.connect(),
+        "HEAD /v1/health HTTP/1.1\r\nHost: x\r\n",
+        "",
+    );
+    assert_eq!((bare.status, bare.body.as_str()), (405, ""));
     let plain = "POST /v1/run HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n";
     ask(daemon.connect(), plain, "{}").assert_error(415, "unsupported_media_type");
     let chunked = format!("{}Transfer-Encoding: chunked\r\n", post_head("/v1/run"));

@@ -16,7 +16,7 @@ fn sleeper(cell: &Cell, seconds: f32) -> PathBuf {
     execute(
         cell,
         &format!(
-            "open('/proc/self/comm', 'w').write('{mark}')\nimport time\ntime.sleep({seconds})\nreturn 'slept'"
+            "import ctypes, time\nctypes.CDLL(None).prctl(15, b'{mark}', 0, 0, 0)\ntime.sleep({seconds})\nreturn 'slept'"
         ),
     )
 }
@@ -147,21 +147,22 @@ fn a_killed_daemon_leaves_nothing_and_the_next_one_takes_its_place() {
     let daemon = Daemon::start(&cell, &[]);
     let wire = send(&daemon, &body(&sleeper(&cell, 50.0)));
     until("the skill runs", || runs(&cell));
-    let before = skillcell_tests::cgroups_named("skillcell-");
+    // A call's cgroup bears the number of its supervisor.
+    let workers = children(daemon.child.id());
+    let cgroups = || -> Vec<PathBuf> {
+        let names = workers.iter().map(|pid| format!("skillcell-{pid}-"));
+        names
+            .flat_map(|name| skillcell_tests::cgroups_named(&name))
+            .collect()
+    };
+    assert!(!workers.is_empty(), "the call has no supervisor");
     daemon.child.signal(Signal::KILL);
     let socket = daemon.socket.clone();
     assert_eq!(daemon.child.finish().code(), 137);
     until("the skill ends", || !runs(&cell));
     assert!(socket.exists(), "a killed daemon can't remove its socket");
     drop(wire);
-    until("its cgroups go", || {
-        before.iter().all(|folder| {
-            !folder.exists()
-                || folder
-                    .read_dir()
-                    .is_ok_and(|mut d| d.any(|e| e.is_ok_and(|e| e.path().is_dir())))
-        })
-    });
+    until("its cgroups go", || cgroups().is_empty());
     let next = Daemon::start(&cell, &[]);
     let answer = next.post("/v1/run", &body(&execute(&cell, "return 1")));
     assert_eq!(answer.json()["result"], 1);

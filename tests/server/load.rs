@@ -61,6 +61,45 @@ fn run_tells_busy_as_refused() {
     });
 }
 
+/// Who has no token yet, or never will, can't keep the owner out.
+#[test]
+fn connections_of_others_take_none_of_the_owners() {
+    let _shared = shared();
+    let cell = cell();
+    let tokens = cell.path("tokens");
+    let mut make = cell.command(skillcell_tests::Stage::get().binary());
+    make.args(["serve", "token", "x", "--token-file"])
+        .arg(&tokens);
+    let made = skillcell_tests::Child::spawn(make, None).finish();
+    made.expect_success("a token");
+    let tokens = tokens.to_string_lossy();
+    let flags = [
+        "--listen",
+        "127.0.0.1:0",
+        "--token-file",
+        &tokens,
+        "--max-connections",
+        "4",
+    ];
+    let mut daemon = Daemon::start(&cell, &flags);
+    let address = daemon.tcp();
+    let connect = || std::net::TcpStream::connect(&address).unwrap();
+    let held: Vec<_> = (0..4).map(|_| connect()).collect();
+    let end = Instant::now() + Duration::from_secs(10);
+    while !daemon
+        .get("/metrics")
+        .body
+        .contains("skillcell_connections 5")
+    {
+        assert!(Instant::now() < end);
+    }
+    let refused = crate::daemon::answer(connect());
+    refused.assert_error(503, "busy");
+    assert!(refused.body.contains("--max-connections"), "{refused:?}");
+    assert_eq!(daemon.get("/v1/health").status, 200);
+    drop(held);
+}
+
 /// One skill floods the daemon; a call of another one is among the next.
 #[test]
 fn a_flood_of_one_skill_does_not_hold_up_another() {

@@ -107,6 +107,13 @@ fn a_guest_by_uid_may_call_by_id_and_say_nothing_else() {
         let answer = ask(&body);
         assert_eq!(answer["error"]["code"], "forbidden", "{what}: {answer}");
     }
+    // The command line says nothing that a guest may not say, unless it is typed.
+    let call = |flag: &str| {
+        let call = ordinary.call("tools/greet").flag(daemon.flag());
+        call.flags(["--params", r#"{"name": "guest"}"#, flag]).run()
+    };
+    assert_eq!(call("--show-output").assert_ok(), "hello guest");
+    call("--trust").assert_error("denied", 3, &["caller_not_allowed"]);
     let own = execute(&ordinary, "return 1");
     assert_eq!(ask(&json!({"skill": own}))["error"]["code"], "not_found");
 }

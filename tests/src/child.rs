@@ -4,7 +4,8 @@ use crate::CHILD_LIMIT;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashSet;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -85,13 +86,13 @@ impl Child {
     }
 
     /// What it has said on stdout so far.
-    pub fn said(&mut self) -> String {
-        read_all(&mut self.stdout)
+    pub fn said(&self) -> String {
+        read_all(&self.stdout)
     }
 
     /// What it has said on stderr so far.
-    pub fn complaints(&mut self) -> String {
-        read_all(&mut self.stderr)
+    pub fn complaints(&self) -> String {
+        read_all(&self.stderr)
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {
@@ -106,7 +107,7 @@ impl Child {
     pub fn finish_within(mut self, limit: Duration) -> Finished {
         let ended = self.wait_until(self.started + limit.min(CHILD_LIMIT));
         let status = self.reap(!ended);
-        let (stdout, stderr) = (read_all(&mut self.stdout), read_all(&mut self.stderr));
+        let (stdout, stderr) = (read_all(&self.stdout), read_all(&self.stderr));
         let elapsed = self.started.elapsed();
         assert!(
             ended,
@@ -188,14 +189,20 @@ fn temporary() -> std::fs::File {
     tempfile::tempfile().expect("a temporary file can be made")
 }
 
-/// Output of a flood is cut: no test needs more to explain itself.
-fn read_all(file: &mut std::fs::File) -> String {
-    const CUT: u64 = 64 << 20;
-    file.seek(SeekFrom::Start(0))
-        .expect("a file can be rewound");
-    let mut bytes = Vec::new();
-    file.take(CUT)
-        .read_to_end(&mut bytes)
-        .expect("output can be read");
+/// Output of a flood is cut: no test needs more to explain itself. Read without moving the file's
+/// offset, which is also where a child that still runs writes next.
+fn read_all(file: &std::fs::File) -> String {
+    const CUT: usize = 64 << 20;
+    let length = file.metadata().expect("a file has a length").len() as usize;
+    let mut bytes = vec![0; length.min(CUT)];
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], read as u64) {
+            Ok(0) => break,
+            Ok(n) => read += n,
+            Err(error) => panic!("output can't be read: {error}"),
+        }
+    }
+    bytes.truncate(read);
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -27,7 +27,7 @@ impl Daemon {
         let mut command = cell.command(Stage::get().binary());
         command.args(["serve", "--load-first", "--max-ahead", "1", "--socket"]);
         command.arg(&socket);
-        let mut child = Child::spawn(command, None);
+        let child = Child::spawn(command, None);
         let end = Instant::now() + PATIENCE;
         while !child.said().ends_with("ready\n") {
             let complaints = child.complaints();

@@ -70,7 +70,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     pub(crate) max_image_memory: ByteSize,
 
-    /// Connections that may be open at once
+    /// Connections that may be open at once: this many of owners, and as many of others
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max_connections: u16,
 

@@ -37,11 +37,23 @@ pub enum ClientError {
 /// A connection to a daemon that may be trusted with a call.
 pub struct Client {
     stream: UnixStream,
+    /// The daemon is another user's: it gets no variables, and takes none.
+    guest: bool,
+}
+
+/// How the daemon's place was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// By the caller, who trusts whoever serves there.
+    ByCaller,
+    /// By where this user's own daemon would be.
+    ByRule,
 }
 
 impl Client {
-    /// The daemon at `path` must be this user's own, or root's.
-    pub fn connect(path: &Path) -> Result<Client, ClientError> {
+    /// The daemon at `path` must be this user's own or root's, or named by the caller. Root's calls
+    /// go to root's daemon only.
+    pub fn connect(path: &Path, named: Named) -> Result<Client, ClientError> {
         let stream = open(path).map_err(|source| ClientError::None {
             path: path.to_owned(),
             source,
@@ -51,16 +63,17 @@ impl Client {
                 path: path.to_owned(),
                 source: errno.into(),
             })?;
-        if peer.uid != geteuid() && !peer.uid.is_root() {
+        let guest = peer.uid != geteuid();
+        if guest && (geteuid().is_root() || (!peer.uid.is_root() && named == Named::ByRule)) {
             return Err(ClientError::Foreign {
                 path: path.to_owned(),
                 uid: peer.uid.as_raw(),
             });
         }
-        Ok(Client { stream })
+        Ok(Client { stream, guest })
     }
 
-    /// Makes the call with this process's variables and folder, and tells `ui` of its events. When
+    /// Makes the call with this process's variables and folder, unless as a guest, and tells `ui` of its events. When
     /// `interrupt` becomes readable the call is ended, and its envelope awaited.
     pub fn run(
         self,
@@ -69,8 +82,10 @@ impl Client {
         interrupt: BorrowedFd<'_>,
     ) -> Result<Outcome, ClientError> {
         let mut request = RunRequest::from_call(call)?;
-        request.environment = Some(own_environment());
-        request.folder = Some(own_folder().map_err(ClientError::Folder)?);
+        if !self.guest {
+            request.environment = Some(own_environment());
+            request.folder = Some(own_folder().map_err(ClientError::Folder)?);
+        }
         let body = serde_json::to_vec(&request).map_err(|e| ClientError::Garbled(e.to_string()))?;
         let head = format!(
             "POST /v1/run HTTP/1.1\r\nHost: daemon\r\nContent-Type: application/json\r\nAccept: application/x-ndjson\r\nContent-Length: {}\r\n\r\n",

@@ -92,7 +92,13 @@ pub(crate) fn answer(
     let (caller, route) = match early {
         Ok(both) => both,
         Err(reply) => {
-            let goes_on = connection.skip(head)? && head.keep_alive;
+            // The answer to a HEAD is a head, and what follows it would be read as the next one.
+            let reply = if head.method == "HEAD" {
+                reply.without_body()
+            } else {
+                reply
+            };
+            let goes_on = connection.skip(head)? && head.keep_alive && head.method != "HEAD";
             return finish(daemon, connection, name, &reply, goes_on);
         }
     };

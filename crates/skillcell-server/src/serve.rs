@@ -45,8 +45,15 @@ pub(crate) struct Daemon {
     pub(crate) drain: EndAll,
     end: EndAll,
     pub(crate) max_body: u64,
-    open: AtomicUsize,
+    /// Connections of owners, and of everybody else: who is let in can't keep the owner out.
+    open: [AtomicUsize; 2],
     max_connections: usize,
+}
+
+impl Daemon {
+    fn connections(&self) -> usize {
+        self.open.iter().map(|n| n.load(Ordering::Acquire)).sum()
+    }
 }
 
 /// What ends a daemon in order.
@@ -73,7 +80,7 @@ pub fn serve(settings: Settings, ends: &Ends<'_>) -> io::Result<()> {
         drain: EndAll::new()?,
         end: EndAll::new()?,
         max_body: settings.max_body,
-        open: AtomicUsize::new(0),
+        open: Default::default(),
         max_connections: settings.max_connections,
     });
     listen(&daemon, settings.unix.as_ref(), settings.tcp.as_ref(), ends)?;
@@ -166,8 +173,8 @@ fn accept(daemon: &Arc<Daemon>, next: impl Fn() -> io::Result<(Stream, Peer)>) {
             return;
         }
     };
-    let open = Open::new(daemon);
-    if daemon.open.load(Ordering::Relaxed) > daemon.max_connections {
+    let open = Open::new(daemon, &peer);
+    if daemon.open[open.1].load(Ordering::Relaxed) > daemon.max_connections {
         refuse(stream);
         return;
     }
@@ -195,18 +202,19 @@ fn refuse(mut stream: Stream) {
 }
 
 /// Counts a connection until its end, whatever that is.
-struct Open(Arc<Daemon>);
+struct Open(Arc<Daemon>, usize);
 
 impl Open {
-    fn new(daemon: &Arc<Daemon>) -> Open {
-        daemon.open.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(daemon))
+    fn new(daemon: &Arc<Daemon>, peer: &Peer) -> Open {
+        let kind = usize::from(!matches!(peer, Peer::Known(Caller::Owner)));
+        daemon.open[kind].fetch_add(1, Ordering::Relaxed);
+        Open(Arc::clone(daemon), kind)
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Release);
+        self.0.open[self.1].fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -279,7 +287,7 @@ fn emptied(daemon: &Daemon, time: Duration, hurry: Option<BorrowedFd<'_>>) -> io
         tv_sec: 0,
         tv_nsec: 10_000_000,
     };
-    while daemon.open.load(Ordering::Acquire) > 0 {
+    while daemon.connections() > 0 {
         if Instant::now() >= end {
             return Ok(false);
         }

@@ -5,9 +5,12 @@
 """
 
 from ._api import arun, run
+from ._events import Event
 from ._warnings import BundleWarning, DenialWarning
 from .errors import (
     BinaryNotFound,
+    Busy,
+    DaemonUnavailable,
     Denied,
     EgressDenied,
     InternalError,
@@ -24,16 +27,20 @@ from .errors import (
 )
 from .loader import SkillLoader
 from .result import Audit, Denial, Enforcement, Output, Result, SkillRef, Usage
+from .runtime import Runtime
 
 __all__ = [
     "Audit",
     "BinaryNotFound",
     "BundleWarning",
+    "Busy",
+    "DaemonUnavailable",
     "Denial",
     "DenialWarning",
     "Denied",
     "EgressDenied",
     "Enforcement",
+    "Event",
     "InternalError",
     "InvalidInput",
     "InvalidParams",
@@ -43,6 +50,7 @@ __all__ = [
     "Output",
     "Refused",
     "Result",
+    "Runtime",
     "SkillFailed",
     "SkillLoader",
     "SkillNotFound",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ._conclude import conclude
 from ._process import ProcessTransport
 from ._request import Env, Names, Options, Path, Paths, Request, make_request
 from ._transport import Envelope, Transport
-from ._warnings import DenialWarning, denial_message
-from .errors import error_of
-from .result import Result, result_of
+from .result import Result
+
+if TYPE_CHECKING:
+    from .runtime import Runtime
 
 transport: Transport = ProcessTransport()
 
@@ -38,6 +39,7 @@ def run(
     entry: str | None = None,
     args: Names = (),
     show_output: bool = False,
+    runtime: Runtime | None = None,
 ) -> Result:
     """Runs a skill in a cell of its own and waits for its result.
 
@@ -66,6 +68,7 @@ def run(
         entry: The script of an Agent Skill to run, by its path in the bundle.
         args: Arguments for the script.
         show_output: Have what the skill printed in the result too.
+        runtime: Have this runtime's daemon make the call, instead of a process for it.
     """
     options = Options(
         timeout=timeout,
@@ -86,6 +89,7 @@ def run(
         entry=entry,
         args=args,
         show_output=show_output,
+        runtime=runtime,
     )
     return run_with(skill, params, options)
 
@@ -112,6 +116,7 @@ async def arun(
     entry: str | None = None,
     args: Names = (),
     show_output: bool = False,
+    runtime: Runtime | None = None,
 ) -> Result:
     """As `run`, without blocking the event loop. Cancelling the task ends the call."""
     options = Options(
@@ -133,6 +138,7 @@ async def arun(
         entry=entry,
         args=args,
         show_output=show_output,
+        runtime=runtime,
     )
     return await arun_with(skill, params, options)
 
@@ -140,20 +146,18 @@ async def arun(
 def run_with(skill: Path, params: Mapping[str, Any] | None, options: Options) -> Result:
     """`run` for options that were put together elsewhere in this package."""
     request = make_request(skill, params, options)
-    return _conclude(request, transport.run(request))
+    runtime = options.runtime
+    return conclude(request, runtime.call(request) if runtime else transport.run(request), 4)
 
 
 async def arun_with(skill: Path, params: Mapping[str, Any] | None, options: Options) -> Result:
     """`arun` for options that were put together elsewhere in this package."""
     request = make_request(skill, params, options)
-    return _conclude(request, await transport.arun(request))
+    caller = options.runtime.acall if options.runtime else transport.arun
+    return conclude(request, await caller(request), 4)
 
 
-def _conclude(request: Request, envelope: Envelope) -> Result:
-    if envelope.get("status") != "ok":
-        raise error_of(request.skill, envelope)
-    result = result_of(envelope)
-    if result.denials:
-        message = denial_message(result.skill.id or request.skill, result.denials)
-        warnings.warn(message, DenialWarning, stacklevel=4)
-    return result
+def explain_with(skill: str, params: Mapping[str, Any] | None, options: Options) -> Envelope:
+    """What the call would be."""
+    request: Request = make_request(skill, params, options)
+    return (options.runtime or transport).explain(request)

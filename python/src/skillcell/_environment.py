@@ -29,12 +29,16 @@ def child_environment(given: Mapping[str, str | None]) -> dict[str, str]:
     # An agent is often started by its virtualenv's python without activating it, and has its
     # skills there.
     environment.setdefault("VIRTUAL_ENV", sys.prefix)
-    for name, value in given.items():
-        if value is None:
-            continue
-        _check(name, value)
-        environment[name] = value
+    check_given(given)
+    environment.update({name: value for name, value in given.items() if value is not None})
     return environment
+
+
+def check_given(given: Mapping[str, str | None]) -> None:
+    """Raises for a name or value that no skill can get from here."""
+    for name, value in given.items():
+        if value is not None:
+            _check(name, value)
 
 
 def _check(name: str, value: str) -> None:

@@ -114,8 +114,7 @@ def isolated_class(
 
 def explain(skill: str, params: Mapping[str, Any] | None, options: Options) -> Mapping[str, Any]:
     """What `skillcell explain` says of a call."""
-    request = make_request(skill, params, options)
-    found = _api.transport.explain(request)
+    found = _api.explain_with(skill, params, options)
     if found.get("error"):
         raise error_of(skill, found)
     return found

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._params import encode_params
 from .errors import InvalidInput
+
+if TYPE_CHECKING:
+    from .runtime import Runtime
 
 Path: TypeAlias = "str | os.PathLike[str]"
 """A path of the host."""
@@ -56,6 +59,7 @@ class Options:
     entry: str | None = None
     args: Names = ()
     show_output: bool = False
+    runtime: Runtime | None = None
 
 
 def make_request(skill: Path, params: Mapping[str, Any] | None, options: Options) -> Request:

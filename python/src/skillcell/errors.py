@@ -115,6 +115,18 @@ class InternalError(SkillcellError):
     """Skillcell's own fault, or somebody ended the call."""
 
 
+class DaemonUnavailable(SkillcellError):
+    """No daemon answers there, or it is somebody else's. Nothing was run."""
+
+
+class Busy(SkillcellError):
+    """The daemon has as many calls as it takes, or is about to end. Nothing was run."""
+
+    def __init__(self, message: str, *, hint: str | None = None, retry_after: float = 1.0) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
 class BinaryNotFound(SkillcellError):
     """There is no `skillcell` binary to start."""
 

@@ -4,7 +4,7 @@
 use rustix::fd::AsFd;
 use skillcell_core::{Reason, Status};
 use skillcell_server::api::{ApiCode, ApiError, Call};
-use skillcell_server::client::{Client, ClientError};
+use skillcell_server::client::{Client, ClientError, Named};
 use skillcell_server::{default_socket, failed};
 use skillcell_supervisor::{Interaction, Outcome, ParamsSource, Request};
 use std::io::Read;
@@ -44,8 +44,11 @@ pub(crate) fn run(
             return failed(Status::InternalError, Reason::Internal, message);
         }
     };
-    let path = socket.unwrap_or_else(default_socket);
-    Client::connect(&path)
+    let (path, named) = match socket {
+        Some(path) => (path, Named::ByCaller),
+        None => (default_socket(), Named::ByRule),
+    };
+    Client::connect(&path, named)
         .and_then(|client| client.run(&call, ui, signals.as_fd()))
         .unwrap_or_else(|error| outcome(&error))
 }

@@ -63,17 +63,17 @@ impl Connection {
         loop {
             if begun {
                 match Head::parse(&self.bytes) {
-                    Ok(Some((head, size))) => {
+                    Ok(Some((head, size))) if size <= MAX_HEAD => {
                         self.bytes.drain(..size);
                         return Ok(Next::Request(head));
                     }
-                    Ok(None) if self.bytes.len() > MAX_HEAD => {
+                    Ok(found) if found.is_some() || self.bytes.len() > MAX_HEAD => {
                         return Ok(Next::Bad(ApiError::new(
                             ApiCode::HeadersTooLarge,
                             format!("the head of the request has more than {MAX_HEAD} bytes"),
                         )));
                     }
-                    Ok(None) => {}
+                    Ok(_) => {}
                     Err(error) => return Ok(Next::Bad(error)),
                 }
             }

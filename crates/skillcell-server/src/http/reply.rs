@@ -56,6 +56,13 @@ impl Reply {
         }
     }
 
+    pub(crate) fn without_body(self) -> Reply {
+        Reply {
+            body: Cow::Borrowed(&[]),
+            ..self
+        }
+    }
+
     /// As it goes over the wire, in one piece.
     pub(crate) fn bytes(&self, keep_alive: bool) -> Vec<u8> {
         let mut out = Vec::with_capacity(256 + self.body.len());
