@@ -130,8 +130,9 @@ pub struct Prepared {
 
 /// A cell that is being made, in which nothing of the skill runs until it is started.
 pub struct Made {
-    prepared: Prepared,
+    /// First, so that it goes first: a cgroup can't be removed while somebody is in it.
     cell: cell::Made,
+    prepared: Prepared,
 }
 
 /// A cell in which the skill runs.
@@ -155,8 +156,8 @@ impl Prepared {
     pub fn make(self) -> Result<Made, BackendError> {
         let cell = cell::make(&self.spec, self.cgroup.as_ref())?;
         Ok(Made {
-            prepared: self,
             cell,
+            prepared: self,
         })
     }
 }
@@ -169,7 +170,7 @@ impl Made {
 
     /// Lets the skill start.
     pub fn start(self) -> Result<Running, BackendError> {
-        let Made { prepared, cell } = self;
+        let Made { cell, prepared } = self;
         let mut cell = cell.start()?;
         if !prepared.host_staging.is_empty() {
             cell.staging = prepared.host_staging;
