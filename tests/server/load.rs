@@ -11,7 +11,17 @@ use std::time::{Duration, Instant};
 fn what_is_too_much_is_busy_and_says_so() {
     let _shared = shared();
     let cell = cell();
-    let daemon = Daemon::start(&cell, &["--max-running", "1", "--max-waiting", "2"]);
+    let daemon = Daemon::start(
+        &cell,
+        &[
+            "--max-templates",
+            "0",
+            "--max-running",
+            "1",
+            "--max-waiting",
+            "2",
+        ],
+    );
     let slow = execute(&cell, "import time\ntime.sleep(2)\nreturn 1");
     let body = json!({"skill": slow}).to_string();
     let answers: Vec<_> = std::thread::scope(|scope| {
@@ -43,7 +53,17 @@ fn what_is_too_much_is_busy_and_says_so() {
 fn run_tells_busy_as_refused() {
     let _shared = shared();
     let cell = cell();
-    let daemon = Daemon::start(&cell, &["--max-running", "1", "--max-waiting", "0"]);
+    let daemon = Daemon::start(
+        &cell,
+        &[
+            "--max-templates",
+            "0",
+            "--max-running",
+            "1",
+            "--max-waiting",
+            "0",
+        ],
+    );
     let slow = execute(&cell, "import time\ntime.sleep(3)\nreturn 1");
     std::thread::scope(|scope| {
         let first = scope.spawn(|| daemon.post("/v1/run", &json!({"skill": slow}).to_string()));

@@ -10,6 +10,8 @@ mod same_as_cold;
 mod schema;
 mod streams;
 mod tokens;
+mod warm;
+mod warm_residue;
 
 use skillcell_tests::{Cell, Level, User};
 use std::path::PathBuf;

@@ -108,6 +108,16 @@ pub struct Launch {
     pub stdin: Option<Vec<u8>>,
 }
 
+impl Launch {
+    /// Whether it is started to be resumed from: a program whose params come later.
+    pub(crate) fn is_template(&self) -> bool {
+        matches!(
+            (&self.begin, &self.params),
+            (Begin::Program(_), Params::Later(_))
+        )
+    }
+}
+
 /// A folder that the skill may write, and what of it is carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputFolder {

@@ -119,6 +119,7 @@ impl Backend for Process {
                 network: DomainNetwork::DenyTcp,
             },
             rlimits: limits::rlimits(plan, nproc(plan, facts, ids)),
+            uncommon_number: launch.is_template(),
             cpus: pinned_cpus,
             stdin: stdin(&launch)?,
             params: params(&launch)?,

@@ -147,6 +147,7 @@ impl Backend for Sandbox {
                 network: DomainNetwork::Unrestricted,
             },
             rlimits: limits::rlimits(plan, nproc),
+            uncommon_number: launch.is_template(),
             cpus: pinned_cpus,
             stdin: stdin(&launch)?,
             params: params(&launch)?,

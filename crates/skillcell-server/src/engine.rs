@@ -38,6 +38,8 @@ pub struct Metric {
     pub name: &'static str,
     pub help: &'static str,
     pub kind: MetricKind,
+    /// What tells values of one name apart.
+    pub label: Option<(&'static str, String)>,
     pub value: f64,
 }
 

@@ -147,13 +147,18 @@ impl Metrics {
             let labels = [("route", *route), ("code", &status.to_string())];
             out.value("http_requests_total", &labels, *count as f64);
         }
+        let mut last = "";
         for metric in &engine.0 {
             let kind = match metric.kind {
                 MetricKind::Counter => "counter",
                 MetricKind::Gauge => "gauge",
             };
-            out.head(metric.name, kind, metric.help);
-            out.value(metric.name, &[], metric.value);
+            if last != metric.name {
+                out.head(metric.name, kind, metric.help);
+                last = metric.name;
+            }
+            let label = metric.label.as_ref().map(|(k, v)| (*k, v.as_str()));
+            out.value(metric.name, label.as_slice(), metric.value);
         }
         out.0
     }
@@ -172,13 +177,27 @@ impl Text {
         .unwrap_or_default();
     }
 
-    /// Labels are words of this program, so need no escapes.
+    /// A label may hold words of a skill's.
     fn value(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> = labels.iter().map(|(k, v)| format!("{k}=\"{v}\"")).collect();
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(k, v)| format!("{k}=\"{}\"", escaped(v)))
+            .collect();
         let labels = match labels.is_empty() {
             true => String::new(),
             false => format!("{{{}}}", labels.join(",")),
         };
         writeln!(self.0, "skillcell_{name}{labels} {value}").unwrap_or_default();
     }
+}
+
+/// As a value of a label, on one line.
+fn escaped(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| match c {
+            '\\' | '"' => vec!['\\', c],
+            c if c.is_control() => vec!['?'],
+            c => vec![c],
+        })
+        .collect()
 }

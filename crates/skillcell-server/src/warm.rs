@@ -56,7 +56,9 @@ impl WarmEngine {
             obeyed(given) == self.own
         });
         if !same {
-            return Err(Cold::Kind("the caller has other settings than the daemon"));
+            let why = Cold::Kind("the caller has other settings than the daemon");
+            self.pool.note_cold(&why);
+            return Err(why);
         }
         let text =
             |(n, v): (&OsString, &OsString)| Some((n.to_str()?.to_owned(), v.to_str()?.to_owned()));
@@ -103,6 +105,7 @@ impl Engine for WarmEngine {
             name,
             help,
             kind,
+            label: None,
             value: value as f64,
         };
         let mut metrics = self.cold.metrics();
@@ -112,12 +115,6 @@ impl Engine for WarmEngine {
                 "Calls made in a cell that was waiting.",
                 MetricKind::Counter,
                 counts.warm_calls,
-            ),
-            metric(
-                "cold_calls_total",
-                "Calls that no waiting cell could serve.",
-                MetricKind::Counter,
-                counts.cold_calls,
             ),
             metric(
                 "templates",
@@ -144,6 +141,17 @@ impl Engine for WarmEngine {
                 counts.image_bytes,
             ),
         ]);
+        for (why, count) in counts.cold_calls {
+            metrics.0.push(Metric {
+                label: Some(("reason", why)),
+                ..metric(
+                    "cold_calls_total",
+                    "Calls that no waiting cell could serve.",
+                    MetricKind::Counter,
+                    count,
+                )
+            });
+        }
         metrics
     }
 

@@ -187,6 +187,7 @@ impl Build<'_> {
                 network,
             },
             rlimits,
+            uncommon_number: false,
             cpus: None,
             stdin: None,
             params: skillcell_linux::sealed_memfd("params", b"")?,

@@ -62,6 +62,9 @@ pub(super) fn limit(spec: &CellSpec) -> Result<()> {
 
 /// Forks the payload; gives its number in the caller's pid namespace.
 pub(super) fn fork(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Result<i32> {
+    if spec.uncommon_number {
+        use_up_a_number()?;
+    }
     match sys::fork().during(Step::Fork)? {
         0 => {
             let error = match become_payload(spec, handshake, wiring) {
@@ -74,6 +77,18 @@ pub(super) fn fork(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Res
             sys::exit_now(if sent.is_ok() { 126 } else { 127 })
         }
         pid => Ok(pid),
+    }
+}
+
+fn use_up_a_number() -> Result<()> {
+    match sys::fork().during(Step::Fork)? {
+        0 => sys::exit_now(0),
+        pid => {
+            let pid = rustix::process::Pid::from_raw(pid);
+            rustix::process::waitpid(pid, rustix::process::WaitOptions::empty())
+                .during(Step::Fork)
+                .map(drop)
+        }
     }
 }
 
@@ -102,6 +117,10 @@ fn become_payload(spec: &CellSpec, handshake: &OwnedFd, wiring: &Wiring) -> Resu
             let image: Vec<&OwnedFd> = stage.descriptors().collect();
             arrange(handshake, wiring, &image)?;
             stage.take_signals()?;
+            // As an execve would leave it. Nothing of the skill runs beside this, and what there is
+            // to see of this program is gone when it does.
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)
+                .during(Step::Dumpable)?;
             stage.take_layout()?;
             hand_over_listener(spec)?;
             stage.jump()

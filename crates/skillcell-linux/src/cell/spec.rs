@@ -14,6 +14,9 @@ pub struct CellSpec {
     pub filter: Filter,
     pub domain: DomainRules,
     pub rlimits: Vec<(Resource, u64)>,
+    /// The payload's number inside is not the one that payloads have: a library that tells by its
+    /// number whether it was forked sees that whoever is resumed from an image of it was.
+    pub uncommon_number: bool,
     /// Pin to the first N of the CPUs that the caller may use.
     pub cpus: Option<u32>,
     /// stdin of the payload; `None` is an empty one.

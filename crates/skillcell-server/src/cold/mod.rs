@@ -162,6 +162,7 @@ impl Engine for ColdEngine {
             name,
             help,
             kind,
+            label: None,
             value,
         };
         EngineMetrics(vec![

@@ -9,10 +9,13 @@ use crate::shelf::Shelf;
 use crate::{Interaction, Known, Outcome, Request, call, prepare, record};
 use rustix::fd::BorrowedFd;
 use skillcell_core::HostFacts;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// Reasons that are counted by themselves.
+const MOST_REASONS: usize = 64;
 
 /// How much may be kept ready.
 #[derive(Debug, Clone, Copy)]
@@ -48,13 +51,13 @@ impl Default for PoolTerms {
 }
 
 /// What the pool has and did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PoolCounts {
     pub templates: u64,
     pub waiting: u64,
     pub image_bytes: u64,
     pub warm_calls: u64,
-    pub cold_calls: u64,
+    pub cold_calls: BTreeMap<String, u64>,
     pub evicted: u64,
 }
 
@@ -65,7 +68,8 @@ pub struct Pool {
     shelf: Shelf,
     keepers: Mutex<HashMap<Key, Arc<Keeper>>>,
     warm: AtomicU64,
-    cold: AtomicU64,
+    /// How often calls were made cold, and why.
+    cold: Mutex<BTreeMap<String, u64>>,
     evicted: AtomicU64,
 }
 
@@ -78,7 +82,7 @@ impl Pool {
             shelf: Shelf::default(),
             keepers: Mutex::default(),
             warm: AtomicU64::new(0),
-            cold: AtomicU64::new(0),
+            cold: Mutex::default(),
             evicted: AtomicU64::new(0),
         })
     }
@@ -92,8 +96,12 @@ impl Pool {
         cancel: BorrowedFd<'_>,
     ) -> Result<Outcome, Cold> {
         let done = self.warm_call(request, ui, cancel);
-        let counter = if done.is_ok() { &self.warm } else { &self.cold };
-        counter.fetch_add(1, Ordering::Relaxed);
+        match &done {
+            Ok(_) => {
+                self.warm.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(why) => self.note_cold(why),
+        }
         done
     }
 
@@ -184,9 +192,24 @@ impl Pool {
             waiting: keepers.values().map(|k| k.waiting() as u64).sum(),
             image_bytes: keepers.values().map(|k| k.image_bytes()).sum(),
             warm_calls: self.warm.load(Ordering::Relaxed),
-            cold_calls: self.cold.load(Ordering::Relaxed),
+            cold_calls: self.cold().clone(),
             evicted: self.evicted.load(Ordering::Relaxed),
         }
+    }
+
+    /// A call that is made cold, for a reason of the pool's or of whoever asks it.
+    pub fn note_cold(&self, why: &Cold) {
+        let mut cold = self.cold();
+        let why = why.to_string();
+        // A skill may choose words that are part of a reason; their number is bounded here.
+        let known = cold.len() < MOST_REASONS || cold.contains_key(&why);
+        *cold
+            .entry(if known { why } else { "other".into() })
+            .or_default() += 1;
+    }
+
+    fn cold(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.cold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets everything go. Calls must have ended.
