@@ -74,6 +74,9 @@ impl Keeper {
         let child = program.start(theirs, &folder)?;
         let request = Request {
             params: ParamsSource::None,
+            // Files are a call's own.
+            read: Vec::new(),
+            write: Vec::new(),
             ..request.clone()
         };
         let load = serde_json::to_vec(&ToNursery::Load(Box::new(request)))?;
