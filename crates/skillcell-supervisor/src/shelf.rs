@@ -23,10 +23,16 @@ const FRESH: Duration = Duration::from_secs(1);
 /// its change time.
 type Stamp = Vec<(PathBuf, [u64; 7])>;
 
+/// A bundle's folder, and which of its scripts is meant.
+type Opened = (PathBuf, Option<String>);
+
+/// A bundle's root, and which interpreter and packages are asked for.
+pub(crate) type Asked = (PathBuf, [Option<PathBuf>; 2]);
+
 #[derive(Default)]
 pub(crate) struct Shelf {
-    bundles: Mutex<HashMap<(PathBuf, Option<String>), (Stamp, Read)>>,
-    interpreters: Mutex<HashMap<(PathBuf, [Option<PathBuf>; 2]), (Instant, Interpreter)>>,
+    bundles: Mutex<HashMap<Opened, (Stamp, Read)>>,
+    interpreters: Mutex<HashMap<Asked, (Instant, Interpreter)>>,
 }
 
 /// A bundle and its fingerprint.
@@ -55,7 +61,7 @@ impl Shelf {
             }
         }
         let read = open()?;
-        let Some(before) = before.filter(|s| is_settled(s)) else {
+        let Some(before) = before.filter(is_settled) else {
             return Ok(read);
         };
         // Only what stood still while it was read.
@@ -72,7 +78,7 @@ impl Shelf {
     /// The interpreter of a bundle's entry, found by `find` once in a while.
     pub(crate) fn interpreter<E>(
         &self,
-        key: (PathBuf, [Option<PathBuf>; 2]),
+        key: Asked,
         find: impl FnOnce() -> Result<Interpreter, E>,
     ) -> Result<Interpreter, E> {
         let mut known = self
