@@ -289,6 +289,7 @@ impl Call<'_> {
         }
         let daemon = crate::warm::Daemon::start(self.cell);
         let finished = self.flag(daemon.flag()).spawn().finish();
+        daemon.assert_no_excuse();
         daemon.end();
         finished
     }
