@@ -190,6 +190,40 @@ fn what_was_denied_while_loading_is_told_with_each_call() {
 }
 
 #[test]
+fn a_denial_while_loading_counts_where_denials_are_failures() {
+    let _shared = shared();
+    let cell = cell();
+    let daemon = start(&cell);
+    let top = "try:\n    open('/skill/planted', 'w')\nexcept OSError:\n    pass";
+    let skill = module(&cell, top, "return 'clean'");
+    let body = json!({"skill": skill, "strict_denials": true}).to_string();
+    for _ in 0..2 {
+        let before = warm_calls(&daemon);
+        assert_eq!(daemon.post("/v1/run", &body).json()["status"], "denied");
+        assert_eq!(warm_calls(&daemon), before + 1);
+    }
+}
+
+#[test]
+fn a_skill_that_works_while_it_waits_is_not_kept_waiting() {
+    let _shared = shared();
+    let cell = cell();
+    let daemon = start(&cell);
+    let top =
+        "import os\ndef spin():\n    while True: pass\nos.register_at_fork(after_in_child=spin)";
+    let skill = module(&cell, top, "return 1");
+    let body = json!({"skill": skill, "timeout": "1s"}).to_string();
+    let first = daemon.post("/v1/run", &body).json();
+    assert_eq!(first["status"], "limit_exceeded", "{first}");
+    let end = Instant::now() + Duration::from_secs(20);
+    while metric(&daemon, "skillcell_waiting_cells") > 0 {
+        assert!(Instant::now() < end, "it still waits");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(daemon.post("/v1/run", &body).json()["result"], 1);
+}
+
+#[test]
 fn skills_that_can_t_be_resumed_are_made_cold() {
     let _shared = shared();
     let cell = cell();

@@ -208,6 +208,9 @@ pub(crate) fn conclude(
     let ending = terms.ending;
     let mut observed = watch::watch(&mut running, terms).map_err(|e| CallError::Watch(e.into()))?;
     let report = broker.map(Broker::finish).unwrap_or_default();
+    for denial in before {
+        observed.denials.add(denial);
+    }
     if let End::NotExecuted(error) = &observed.end {
         return Err(CallError::Backend(skillcell_backend::BackendError::Linux(
             error.clone(),
@@ -242,7 +245,6 @@ pub(crate) fn conclude(
     };
 
     let mut denials = ready.plan.denials.clone();
-    denials.extend(before);
     denials.extend(observed.denials.into_vec());
     denials.extend(report.denials);
     for denial in &mut denials {

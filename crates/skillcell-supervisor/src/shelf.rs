@@ -21,7 +21,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// A folder with everything in it, as the file system tells it: whoever changes a file can't keep
 /// its change time.
-type Stamp = Vec<(PathBuf, [u64; 7])>;
+pub(crate) type Stamp = Vec<(PathBuf, [u64; 7])>;
 
 /// A bundle's folder, and which of its scripts is meant.
 type Opened = (PathBuf, Option<String>);
@@ -51,7 +51,7 @@ impl Shelf {
         open: impl FnOnce() -> Result<Read, E>,
     ) -> Result<Read, E> {
         let key = (folder.to_owned(), entry.map(str::to_owned));
-        let before = stamp(folder).ok();
+        let before = stamp(folder, MOST_ENTRIES).ok();
         {
             let bundles = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
             if let (Some((known, read)), Some(now)) = (bundles.get(&key), &before)
@@ -65,7 +65,7 @@ impl Shelf {
             return Ok(read);
         };
         // Only what stood still while it was read.
-        if stamp(folder).is_ok_and(|after| after == before) {
+        if stamp(folder, MOST_ENTRIES).is_ok_and(|after| after == before) {
             let mut bundles = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
             if bundles.len() >= MOST_BUNDLES {
                 bundles.clear();
@@ -99,7 +99,8 @@ impl Shelf {
     }
 }
 
-fn stamp(folder: &Path) -> io::Result<Stamp> {
+/// How a folder stands, if it has no more than `most` entries.
+pub(crate) fn stamp(folder: &Path, most: usize) -> io::Result<Stamp> {
     let mut stamp = Vec::new();
     let mut folders = vec![folder.to_owned()];
     stamp.push((PathBuf::new(), numbers(&std::fs::symlink_metadata(folder)?)));
@@ -111,7 +112,7 @@ fn stamp(folder: &Path) -> io::Result<Stamp> {
                 folders.push(path.clone());
             }
             stamp.push((path, numbers(&meta)));
-            if stamp.len() > MOST_ENTRIES {
+            if stamp.len() > most {
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
         }

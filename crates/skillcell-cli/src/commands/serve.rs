@@ -54,6 +54,7 @@ fn token(args: &TokenArgs) -> Result<(), ServeError> {
 }
 
 fn daemon(args: &ServeArgs) -> Result<(), ServeError> {
+    raise_descriptors();
     // Before any thread is started, so that all have these signals blocked.
     let signals = skillcell_linux::termination_signals()
         .map_err(|e| ServeError::Begin(std::io::Error::other(e)))?;
@@ -94,6 +95,17 @@ fn daemon(args: &ServeArgs) -> Result<(), ServeError> {
     let done = skillcell_server::serve(settings, &ends).map_err(ServeError::Run);
     notify::say("STOPPING=1");
     done
+}
+
+/// Each waiting cell takes a dozen. Where more can't be had, fewer cells wait.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let most = getrlimit(Resource::Nofile).maximum;
+    let raised = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    setrlimit(Resource::Nofile, raised).unwrap_or(());
 }
 
 /// Cells wait for calls, unless nobody wants them to.

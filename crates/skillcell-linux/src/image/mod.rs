@@ -113,6 +113,8 @@ pub enum Unfit {
     Busy,
     #[error("its C library keeps threads in a way that is not known here")]
     Library,
+    #[error("its folder changed while it was loaded, or has too many files to tell")]
+    Changing,
     #[error("its memory is larger than an image may be ({0} MiB)")]
     Large(u64),
     #[error("this host can't make an image: {0}")]

@@ -12,17 +12,25 @@ use skillcell_core::Digest;
 use skillcell_linux::cell::Cell;
 use skillcell_linux::cgroup::{CellCgroup, CgroupFolder};
 use skillcell_linux::channel::Channel;
+use skillcell_linux::procfs;
 use skillcell_linux::seccomp::AllowList;
 use skillcell_plan::Plan;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a call waits for a cell that is being made.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a template that failed is not tried again.
+const REST: Duration = Duration::from_secs(2);
+/// How often it is looked at what waiting cells do, and how much CPU one may have used: what is done
+/// before there are params takes a few milliseconds.
+const INSPECTION: Duration = Duration::from_secs(1);
+const RESTLESS_MILLIS: u64 = 500;
 
 /// A cell that waits for its params.
 pub(super) struct Waiting {
@@ -41,6 +49,7 @@ pub(super) struct Keeper {
 
 struct State {
     stage: Stage,
+    last_stage: Instant,
     waiting: VecDeque<Waiting>,
     /// Asked for ahead of calls, and not there yet.
     ahead_of: BTreeSet<u64>,
@@ -54,6 +63,13 @@ struct State {
     ordered: BTreeMap<u64, Option<Result<Waiting, String>>>,
     last_claim: Instant,
     child: Option<Child>,
+}
+
+impl State {
+    fn set(&mut self, stage: Stage) {
+        self.stage = stage;
+        self.last_stage = Instant::now();
+    }
 }
 
 enum Stage {
@@ -86,6 +102,7 @@ impl Keeper {
             undertaker,
             state: Mutex::new(State {
                 stage: Stage::Loading,
+                last_stage: Instant::now(),
                 waiting: VecDeque::new(),
                 ahead_of: BTreeSet::new(),
                 busy: 0,
@@ -108,10 +125,14 @@ impl Keeper {
         std::thread::Builder::new()
             .name("undertaker".into())
             .spawn(move || {
-                for (number, left) in given_back {
-                    match burying.upgrade() {
-                        Some(keeper) => keeper.bury(number, left),
-                        None => drop(left.map(Left::bury)),
+                loop {
+                    let given = given_back.recv_timeout(INSPECTION);
+                    let keeper = burying.upgrade();
+                    match (given, keeper) {
+                        (Ok((number, left)), Some(keeper)) => keeper.bury(number, left),
+                        (Ok((_, left)), None) => drop(left.map(Left::bury)),
+                        (Err(RecvTimeoutError::Timeout), Some(keeper)) => keeper.inspect(),
+                        (Err(_), _) => return,
                     }
                 }
             })?;
@@ -126,9 +147,9 @@ impl Keeper {
             let mut nobodys = None;
             let mut state = self.state();
             match message {
-                FromNursery::Loaded(loaded) => state.stage = Stage::Loaded(Arc::new(loaded)),
-                FromNursery::Unfit(why) => state.stage = Stage::Not(Cold::Unfit(why)),
-                FromNursery::Failed(_) => state.stage = Stage::Not(Cold::Unprepared),
+                FromNursery::Loaded(loaded) => state.set(Stage::Loaded(Arc::new(loaded))),
+                FromNursery::Unfit(why) => state.set(Stage::Not(Cold::Unfit(why))),
+                FromNursery::Failed(_) => state.set(Stage::Not(Cold::Unprepared)),
                 FromNursery::Made(made) => {
                     let number = made.number;
                     match (
@@ -136,7 +157,7 @@ impl Keeper {
                         state.ahead_of.remove(&number),
                     ) {
                         (None, _) => {
-                            state.stage = Stage::Not(Cold::NoCell("it came broken".into()))
+                            state.set(Stage::Not(Cold::NoCell("it came broken".into())));
                         }
                         (Some(waiting), true) => state.waiting.push_back(waiting),
                         (Some(waiting), false) => match state.ordered.get_mut(&number) {
@@ -147,7 +168,7 @@ impl Keeper {
                 }
                 FromNursery::NotMade { number, why } => match state.ordered.get_mut(&number) {
                     Some(slot) => *slot = Some(Err(why)),
-                    None => state.stage = Stage::Not(Cold::NoCell(why)),
+                    None => state.set(Stage::Not(Cold::NoCell(why))),
                 },
             }
             self.ask_for_more(&mut state);
@@ -163,7 +184,7 @@ impl Keeper {
         // What waits rests on a nursery that is gone, and died with it.
         state.waiting.clear();
         if !matches!(state.stage, Stage::Not(_)) {
-            state.stage = Stage::Not(Cold::NoCell("its nursery ended".into()));
+            state.set(Stage::Not(Cold::NoCell("its nursery ended".into())));
         }
         if let Some(mut child) = state.child.take() {
             // It has closed its end, so it is on its way out.
@@ -313,8 +334,27 @@ impl Keeper {
         self.state().busy > 0
     }
 
+    /// Whether another one is to be tried in its place.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.state().stage, Stage::Not(Cold::NoCell(_)))
+        let state = self.state();
+        let failed = matches!(state.stage, Stage::Not(Cold::NoCell(_)));
+        failed && state.last_stage.elapsed() > REST
+    }
+
+    /// A skill may have code that runs in a cell which only waits, where no call's time limit ends it.
+    fn inspect(&self) {
+        let mut state = self.state();
+        let restless = state.waiting.iter().any(|waiting| {
+            let pids = procfs::descendants(waiting.running.cell.pid);
+            pids.iter().map(|pid| procfs::cpu_millis(*pid)).sum::<u64>() > RESTLESS_MILLIS
+        });
+        if restless {
+            state.waiting.clear();
+            state.set(Stage::Not(Cold::Unfit(
+                "it doesn't rest while it waits".into(),
+            )));
+            self.changed.notify_all();
+        }
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -363,7 +403,7 @@ fn adopt(stage: &Stage, made: Made, fds: Vec<OwnedFd>) -> Option<Waiting> {
 
 /// The payload is the only child of the cell's init.
 fn payload(init: u32) -> Option<Task> {
-    let pid = *skillcell_linux::procfs::children(init).first()?;
+    let pid = *procfs::children(init).first()?;
     Some(Task {
         pid,
         tid: pid,

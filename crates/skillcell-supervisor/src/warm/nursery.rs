@@ -3,7 +3,7 @@
 
 use super::template::{self, NoTemplate, Template};
 use super::wire::{Folder, FromNursery, Loaded, Made, ToNursery};
-use crate::{Known, Quiet, Request, prepare, program};
+use crate::{Known, Quiet, Request, prepare, program, shelf};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -12,6 +12,7 @@ use skillcell_core::HostFacts;
 use skillcell_linux::LinuxError;
 use skillcell_linux::cgroup::CellCgroup;
 use skillcell_linux::channel::Channel;
+use skillcell_linux::image::Unfit;
 use skillcell_linux::seccomp::AllowList;
 use skillcell_plan::Plan;
 use std::collections::BTreeMap;
@@ -119,10 +120,24 @@ fn serve(channel: &Channel, probe: impl FnOnce() -> HostFacts) -> Result<(), Lin
     }
 }
 
+/// Entries of a bundle whose change would be noticed.
+const MOST_ENTRIES: usize = 20_000;
+
 fn load(request: &Request, host: HostFacts) -> Result<Template, NoTemplate> {
     let when = prepare::When::Later;
     let ready = prepare::prepare_with(request, host, &mut Known::default(), when, None)?;
-    template::load(request, ready, &Quiet)
+    let root = ready.bundle.root.clone();
+    let digest = ready.plan.skill.digest.clone();
+    let stood = || shelf::stamp(&root, MOST_ENTRIES).map_err(|_| Unfit::Changing);
+    let before = stood().map_err(NoTemplate::Unfit)?;
+    // The image is used for as long as the bundle has this digest: what was loaded must be what has
+    // it, although the folder is the host's and may change while it is read.
+    let now = ready.bundle.fingerprint().map_err(crate::CallError::from)?;
+    let template = template::load(request, ready, &Quiet)?;
+    if Some(now.digest) != digest || stood().map_err(NoTemplate::Unfit)? != before {
+        return Err(NoTemplate::Unfit(Unfit::Changing));
+    }
+    Ok(template)
 }
 
 /// Makes a cell and gives it away.
