@@ -269,23 +269,45 @@ fn a_damaged_index_is_said_and_made_again() {
     assert_eq!(json(&output)["lines"], 2 * (middle().len() + 2) + 2);
 }
 
+const QUESTIONS: [&[&str]; 6] = [
+    &["list"],
+    &["search", "x"],
+    &["stats"],
+    &["tail"],
+    &["prune", "--keep-age", "1d"],
+    &["reindex"],
+];
+
 #[test]
-fn a_log_that_is_not_there_is_empty_and_is_not_made() {
+fn a_log_that_is_named_and_not_there_is_an_error_and_is_not_made() {
     let (_dir, folder) = log();
-    for args in [
-        &["list"][..],
-        &["search", "x"],
-        &["stats"],
-        &["tail"],
-        &["prune", "--keep-age", "1d"],
-        &["reindex"],
-    ] {
+    for args in QUESTIONS.into_iter().chain([&["show", "last"][..]]) {
         let output = audit(&folder, args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        assert!(output.stdout.is_empty(), "{args:?}: {output:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            error.contains("there is no such folder"),
+            "{args:?}: {error}"
+        );
+    }
+    assert!(!folder.path().exists());
+}
+
+#[test]
+fn a_user_without_a_log_has_made_no_calls() {
+    let home = tempfile::tempdir().unwrap();
+    for args in QUESTIONS {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_skillcell"))
+            .arg("audit")
+            .args(args)
+            .env("SKILLCELL_STATE_DIR", home.path())
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
         assert!(output.stderr.is_empty(), "{args:?}: {output:?}");
     }
-    assert_eq!(audit(&folder, &["show", "last"]).status.code(), Some(2));
-    assert!(!folder.path().exists());
+    assert!(!home.path().join("audit").exists());
 }
 
 const HOSTILE: [&[u8]; 5] = [

@@ -1,6 +1,6 @@
 use crate::{skillcell, stdout};
 
-const COMMANDS: [&[&str]; 23] = [
+const COMMANDS: [&[&str]; 25] = [
     &[],
     &["run"],
     &["explain"],
@@ -24,6 +24,8 @@ const COMMANDS: [&[&str]; 23] = [
     &["deps", "prepare"],
     &["deps", "list"],
     &["deps", "prune"],
+    &["serve"],
+    &["serve", "token"],
 ];
 
 #[test]
