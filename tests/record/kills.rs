@@ -1,7 +1,7 @@
 //! A supervisor that is killed at any moment leaves a log that can be checked, with every decision
 //! that the skill had been told.
 
-use crate::{assert_whole, lines, python};
+use crate::{assert_whole, python, segments};
 use rustix::process::Signal;
 use skillcell_tests::{Cell, Level, User, processes_named, shared};
 use std::time::{Duration, Instant};
@@ -27,6 +27,13 @@ fn told(mark: &str) -> Option<u64> {
         .filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok())
         .filter_map(|comm| comm.trim().strip_prefix(mark)?.parse().ok())
         .max()
+}
+
+/// Denials in whole lines: nobody was told of a line that its writer did not finish.
+fn denied(cell: &Cell) -> u64 {
+    let whole = |line: &&str| line.ends_with('\n') && line.contains(r#""event":"denied""#);
+    let count = |text: &String| text.split_inclusive('\n').filter(whole).count() as u64;
+    segments(cell).iter().map(count).sum()
 }
 
 #[test]
@@ -68,10 +75,7 @@ fn no_moment_of_a_kill_breaks_the_log_or_loses_a_decision() {
                 "round {round}: the skill lives on"
             );
         }
-        let denied = lines(&cell)
-            .iter()
-            .filter(|line| line["event"] == "denied")
-            .count() as u64;
+        let denied = denied(&cell);
         assert!(
             denied - before >= seen,
             "round {round}: the skill was told {seen} times, the log has {}",

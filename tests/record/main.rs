@@ -21,6 +21,13 @@ fn log(cell: &Cell) -> PathBuf {
 
 /// All lines of the log, oldest first; each must be one JSON object.
 fn lines(cell: &Cell) -> Vec<Value> {
+    let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    let segments = segments(cell);
+    segments.iter().flat_map(|s| s.lines().map(read)).collect()
+}
+
+/// The text of the log's segments, oldest first.
+fn segments(cell: &Cell) -> Vec<String> {
     let mut segments: Vec<PathBuf> = std::fs::read_dir(log(cell))
         .expect("there is a log")
         .map(|entry| entry.expect("a folder can be read").path())
@@ -34,14 +41,10 @@ fn lines(cell: &Cell) -> Vec<Value> {
         })
         .collect();
     segments.sort();
-    let mut all = Vec::new();
-    for segment in segments {
-        let text = std::fs::read_to_string(&segment).expect("a log is text");
-        for line in text.lines() {
-            all.push(serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")));
-        }
-    }
-    all
+    segments
+        .iter()
+        .map(|s| std::fs::read_to_string(s).expect("a log is text"))
+        .collect()
 }
 
 /// The events of one call.
