@@ -224,6 +224,32 @@ fn a_skill_that_works_while_it_waits_is_not_kept_waiting() {
 }
 
 #[test]
+fn values_of_variables_are_not_recorded_while_a_skill_is_loaded() {
+    let _shared = shared();
+    let cell = cell();
+    let daemon = start(&cell);
+    let skill = cell.bundle(
+        "subject",
+        &[
+            ("manifest.yaml", "name: subject\nversion: 1.0.0\nsecurity_policy:\n  version: 1\n  env: [TOKEN]\n"),
+            ("skill.py", "import os\ntry:\n    open('/skill/' + os.environ['TOKEN'], 'w')\nexcept OSError:\n    pass\nclass Subject:\n    def execute(self, params):\n        return 1\n"),
+        ],
+    );
+    let value = "a-value-that-is-nobodys";
+    let body = json!({"skill": skill, "env": [{"name": "TOKEN", "value": value}]});
+    let before = warm_calls(&daemon);
+    let answer = daemon.post("/v1/run", &body.to_string());
+    assert_eq!(warm_calls(&daemon), before + 1, "{answer:?}");
+    assert!(answer.body.contains("path_not_writable"), "{answer:?}");
+    assert!(!answer.body.contains(value), "{answer:?}");
+    let record = cell
+        .skillcell(["audit", "tail", "-n", "1000", "--json"])
+        .stdout;
+    assert!(record.contains("path_not_writable"), "{record}");
+    assert!(!record.contains(value), "{record}");
+}
+
+#[test]
 fn skills_that_can_t_be_resumed_are_made_cold() {
     let _shared = shared();
     let cell = cell();

@@ -368,11 +368,20 @@ impl Keeper {
         }
     }
 
-    /// Ends the nursery and every cell that waits. Running calls would go too: only when there are
-    /// none.
-    pub(super) fn retire(&self) {
-        self.state().waiting.clear();
+    /// Ends the nursery and every cell that waits, unless calls run that would go too.
+    pub(super) fn retire(&self) -> bool {
+        let mut state = self.state();
+        if state.busy > 0 {
+            return false;
+        }
+        // Under the lock, so that nobody claims a cell from here on.
+        if !matches!(state.stage, Stage::Not(_)) {
+            state.set(Stage::Not(Cold::NoCell("its template was let go".into())));
+        }
+        state.waiting.clear();
+        self.changed.notify_all();
         rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both).unwrap_or(());
+        true
     }
 }
 

@@ -147,10 +147,10 @@ impl Pool {
     fn keeper(&self, key: &Key, request: &Request) -> Result<Arc<Keeper>, Cold> {
         let mut keepers = self.keepers();
         if let Some(keeper) = keepers.get(key) {
-            if !keeper.is_over() {
+            // A dead or broken template is replaced, when the calls that it still has are over.
+            if !keeper.is_over() || !keeper.retire() {
                 return Ok(Arc::clone(keeper));
             }
-            // A dead or broken template is replaced.
             keepers.remove(key);
         }
         self.make_room(&mut keepers);
@@ -178,8 +178,9 @@ impl Pool {
             else {
                 return;
             };
-            if let Some(keeper) = keepers.remove(&key) {
-                keeper.retire();
+            // One that was claimed meanwhile is busy, and another one's turn comes.
+            if keepers.get(&key).is_some_and(|keeper| keeper.retire()) {
+                keepers.remove(&key);
                 self.evicted.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -105,6 +105,9 @@ pub(super) fn load(
     let first = call::first_program(&launch);
     let cwd = layout.scratch.clone();
     let own = call::own_folders(&ready, &layout, trees.clone());
+    let prepared = backend.prepare(&ready.plan, &facts, layout.clone(), launch)?;
+    let allowed = prepared.allowed();
+    let made = prepared.make()?;
     let recorder = Arc::new(record::open(
         record::Opening {
             request,
@@ -117,15 +120,16 @@ pub(super) fn load(
         },
         ui,
     )?);
-    let prepared = backend.prepare(&ready.plan, &facts, layout.clone(), launch)?;
-    let allowed = prepared.allowed();
-    let made = prepared.make()?;
+    let lost = |error: CallError| {
+        record::abandon(&recorder, &error);
+        NoTemplate::from(error)
+    };
     let observer = match made.notifies() {
-        true => Some(Observer::start().map_err(CallError::Watch)?),
+        true => Some(Observer::start().map_err(|e| lost(CallError::Watch(e)))?),
         false => None,
     };
-    let mut running = made.start()?;
-    let (broker, view) = door.open(&mut running, &recorder)?.unzip();
+    let mut running = made.start().map_err(|e| lost(e.into()))?;
+    let (broker, view) = door.open(&mut running, &recorder).map_err(lost)?.unzip();
     let mut taken = None;
     let mut observed = {
         let mut take = |running: &skillcell_backend::Running| {
@@ -153,7 +157,7 @@ pub(super) fn load(
             at_rest: Some(&mut take),
             ending: watch::Ending::Complete,
         };
-        watch::watch(&mut running, terms).map_err(|e| CallError::Watch(e.into()))?
+        watch::watch(&mut running, terms).map_err(|e| lost(CallError::Watch(e.into())))?
     };
     let report = broker
         .map(skillcell_egress::Broker::finish)
@@ -163,6 +167,9 @@ pub(super) fn load(
     let verdict = outcome::judge(&ready, &observed, request);
     let mut denials = std::mem::take(&mut observed.denials).into_vec();
     denials.extend(report.denials);
+    for denial in &mut denials {
+        record::clean(denial, recorder.redactor());
+    }
     let ended = Event::CallEnded(Box::new(CallEnded {
         status: if at_rest { Status::Ok } else { verdict.status },
         reason: verdict.error.as_ref().filter(|_| !at_rest).map(|e| e.code),
