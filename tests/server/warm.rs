@@ -361,11 +361,15 @@ fn a_killed_template_is_replaced() {
     let skill = execute(&cell, "return 1");
     result(&daemon, &skill, json!({}));
     for _ in 0..3 {
-        let nurseries = nurseries(daemon.child.id());
-        assert!(!nurseries.is_empty());
-        for pid in nurseries {
-            let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        let found = nurseries(daemon.child.id());
+        assert!(!found.is_empty());
+        for pid in &found {
+            let pid = rustix::process::Pid::from_raw(*pid as i32).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        // A call that was under way would fail; from its end on none is lost.
+        while !found.iter().all(|pid| has_ended(*pid)) {
+            std::thread::sleep(Duration::from_millis(1));
         }
         // Until it is noticed calls are cold, and none is lost.
         let end = Instant::now() + Duration::from_secs(20);
@@ -420,4 +424,10 @@ fn nurseries(daemon: u32) -> Vec<u32> {
         }
     }
     found
+}
+
+/// Whether a process is gone, or nothing of it is left but its exit code.
+fn has_ended(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    !status.contains("State:") || status.contains("State:\tZ")
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{During, LinuxError, Result, Step};
 use crate::fdpass::MAX_FDS;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -34,6 +35,15 @@ impl Channel {
     /// An end that this process was started with.
     pub fn from_descriptor(fd: OwnedFd) -> Channel {
         Channel(fd)
+    }
+
+    /// Whether the other side is gone; unsure counts as gone.
+    pub fn is_closed(&self) -> bool {
+        let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
+        match poll(&mut fds, Some(&Timespec::default())) {
+            Ok(_) => fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR),
+            Err(_) => true,
+        }
     }
 
     pub fn into_descriptor(self) -> OwnedFd {

@@ -209,6 +209,10 @@ impl Keeper {
                 Stage::Not(why) => return Err(why.clone()),
                 Stage::Loaded(loaded) => Arc::clone(loaded),
             };
+            // A nursery closes its end before its cells are killed: none of them is given out any more.
+            if self.channel.is_closed() {
+                return Err(Cold::NoCell("its nursery ended".into()));
+            }
             // Made from the same request, but perhaps a moment before something changed.
             if loaded.plan != base.as_str() {
                 return Err(Cold::NoCell("the plan has changed".into()));
